@@ -1,0 +1,1 @@
+"""Durable agent jobs: planned, reviewed, applied once, or taken back."""
