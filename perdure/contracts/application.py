@@ -1,0 +1,97 @@
+"""Applying a plan: what the applier, its activities and the ledger say to each other."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from perdure.contracts.base import BlobRef, Contract, Digest, JsonDict
+
+Direction = Literal["do", "undo"]
+
+EffectState = Literal["done", "already", "drift", "refused", "failed", "unknown", "stopped"]
+"""done: happened, verified · already: it was so before we began · drift: its precondition no longer holds, not begun ·
+refused: the ledger said no, not begun · failed: tried, proven not done · unknown: nobody can tell · stopped: a person
+said stop."""
+
+
+class ApplyInput(Contract):
+    """Starts an application; also what it carries over continue-as-new."""
+
+    application_id: str
+    job_id: str
+    digest: Digest
+    ref: BlobRef
+    effects: int
+    opened: bool = False
+    next_effect: int = 0
+    outcomes: list[EffectOutcome] = []
+    undoing: bool = False
+    cause: str = ""
+
+
+class EffectInput(Contract):
+    """One effect in one direction. (application, index, direction) is the idempotency key."""
+
+    application_id: str
+    job_id: str
+    digest: Digest
+    ref: BlobRef
+    index: int
+    direction: Direction = "do"
+
+
+class EffectOutcome(Contract):
+    """How one effect ended."""
+
+    index: int
+    direction: Direction = "do"
+    state: EffectState
+    detail: str = ""
+    """One line."""
+    on_failure: Literal["undo_all", "pause", "report"] = "undo_all"
+
+
+class OpenApplicationInput(Contract):
+    """Verify bytes, permit, today's policy, and every precondition, before the first effect."""
+
+    application_id: str
+    job_id: str
+    digest: Digest
+    ref: BlobRef
+
+
+class OpenApplicationResult(Contract):
+    """Whether it may go on, and with which limits."""
+
+    state: Literal["ready", "drift", "refused"]
+    detail: str = ""
+    attempt_limits: list[int] = []
+    """Seconds for each effect, in order."""
+
+
+class CloseApplicationInput(Contract):
+    """Release the locks and write the end. Idempotent."""
+
+    application_id: str
+    job_id: str
+    digest: Digest
+    state: Literal["applied", "drift", "refused", "undone", "stuck", "cancelled"]
+    detail: str = ""
+
+
+class Receipt(Contract):
+    """What an effect did, or undid; stored as a blob and named by its ledger record."""
+
+    application_id: str
+    index: int
+    direction: Direction
+    state: EffectState
+    kind: str
+    body: JsonDict
+    """What was applied: the effect's body, or its inverse's when ``direction`` is undo."""
+    result: JsonDict = {}
+    detail: str = ""
+    attempts: int = 1
+
+
+ApplyInput.model_rebuild()

@@ -1,0 +1,114 @@
+"""Decisions of people: what is signed, what a gate collects, what weighing answers."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from pydantic import Field
+
+from perdure.contracts.base import BlobRef, Contract, Digest, JsonDict, UtcTime
+
+DecisionKind = Literal["approve", "reject", "request_changes", "withdraw", "cancel", "resolve", "trust"]
+
+
+class Decision(Contract):
+    """One decision, exactly as signed: canonical JSON of this model behind ``DECISION_PREFIX``."""
+
+    id: str
+    """Made by whoever decides; the same id twice is the same decision."""
+    kind: DecisionKind
+    job_id: str
+    digest: str = ""
+    """The plan's digest, whole. Empty only for ``cancel``."""
+    by: str
+    """The principal's name."""
+    groups: list[str] = []
+    """Groups of the principal when it decided; ``*`` is the local owner, who stands for every group."""
+    at: UtcTime
+    head: str
+    """The ledger's head that was seen."""
+    comment: str = Field(default="", max_length=4000)
+    edits: BlobRef | None = None
+    """With ``request_changes``: an :class:`Edits` blob."""
+    effect: int | None = None
+    """With ``resolve``: which effect of the plan, from 0."""
+    answer: Literal["", "done", "not_done", "stop"] = ""
+    """With ``resolve``."""
+
+
+class SignedDecision(Contract):
+    """A decision and its Ed25519 signature (hex), by the key ``key_id`` names."""
+
+    decision: Decision
+    signature: str
+    key_id: str
+
+
+class Edits(Contract):
+    """A reviewer's changes for the next draft."""
+
+    by: str
+    comment: str = ""
+    changes: JsonDict = {}
+    """For a release: ``{"version": "2.0.0", "entries": [{"op": "reword"|"move"|"drop"|"add", "id": …, "text": …, "section": …}]}``."""
+
+
+class Ignored(Contract):
+    """A decision that does not count, and why."""
+
+    decision_id: str
+    by: str
+    why: str
+
+
+class Weighing(Contract):
+    """What the decisions so far amount to under the pinned rule and today's policy."""
+
+    outcome: Literal["pending", "satisfied", "denied", "changes_requested", "withdrawn"]
+    missing: list[str] = []
+    """Who is still needed: "1 from maintainers"."""
+    ignored: list[Ignored] = []
+    by: list[str] = []
+    """Whose decisions made the outcome."""
+    edits: BlobRef | None = None
+    comment: str = ""
+    self_approved: bool = False
+
+
+class GateInput(Contract):
+    """Opens a gate on one digest; also what it carries over continue-as-new."""
+
+    gate_id: str
+    job_id: str
+    digest: Digest
+    ref: BlobRef
+    expires_at: UtcTime
+    opened: bool = False
+    collected: list[str] = []
+    """Decision ids seen, oldest first."""
+
+
+class DecisionNotice(Contract):
+    """Tells a gate that a decision lies in the ledger. Carries no authority."""
+
+    decision_id: str
+    digest: Digest
+
+
+class WeighInput(Contract):
+    """Weigh all decisions on ``digest`` that lie in the ledger."""
+
+    gate_id: str
+    job_id: str
+    digest: Digest
+    ref: BlobRef
+
+
+class CloseGateInput(Contract):
+    """Write how a gate ended. Idempotent."""
+
+    gate_id: str
+    job_id: str
+    digest: Digest
+    outcome: Literal["satisfied", "denied", "changes_requested", "expired", "cancelled", "superseded"]
+    detail: str = ""

@@ -1,0 +1,217 @@
+"""A job's life as it crosses boundaries: admission, stages, state, what a thread and its children say."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from typing import Literal
+
+from pydantic import Field
+
+from perdure.contracts.base import BlobRef, Contract, Digest, JsonDict, UtcTime
+
+
+class JobPhase(StrEnum):
+    """Where a job is; what `perdure jobs` shows."""
+
+    queued = "queued"
+    gathering = "gathering"
+    analyzing = "analyzing"
+    drafting = "drafting"
+    verifying = "verifying"
+    waiting = "waiting"
+    """For people's decisions."""
+    applying = "applying"
+    unknown = "unknown"
+    """An effect's fate cannot be known: `perdure resolve`."""
+    paused = "paused"
+    undoing = "undoing"
+    done = "done"
+    """Applied, or planned with --plan."""
+    nothing_to_do = "nothing_to_do"
+    rejected = "rejected"
+    expired = "expired"
+    cancelled = "cancelled"
+    failed = "failed"
+    """Not applied, or taken back whole."""
+    stuck = "stuck"
+    """Failed with something left behind that undo could not take back."""
+
+    @property
+    def is_final(self) -> bool:
+        """Whether nothing more will happen by itself."""
+        return self in _FINAL
+
+
+_FINAL = {
+    JobPhase.done,
+    JobPhase.nothing_to_do,
+    JobPhase.rejected,
+    JobPhase.expired,
+    JobPhase.cancelled,
+    JobPhase.failed,
+    JobPhase.stuck,
+}
+
+
+class JobSpec(Contract):
+    """What a job is made from, pinned in a blob at submission."""
+
+    template: str
+    template_source: str
+    """The template's whole text as trusted."""
+    template_digest: Digest
+    inputs: JsonDict
+    """Typed and complete; secrets as names only."""
+    requester: str
+    undoes: str = ""
+    """Job id to take back; empty for a job that goes forward."""
+    plan_only: bool = False
+    """Ends when the plan is frozen; never opens a gate."""
+
+
+class AdmitInput(Contract):
+    """Asks a thread to take a job. ``job_id`` is also the idempotency key."""
+
+    job_id: str
+    spec: BlobRef
+    template: str
+    requester: str
+    summary: str = ""
+
+
+class Admission(Contract):
+    """The thread's answer."""
+
+    job_id: str
+    number: int
+    """The short number that people type; unique in the installation."""
+    sequence: int
+    """Which job of its thread, from 1."""
+    already: bool = False
+    """The same request had been admitted before."""
+
+
+class ThreadState(Contract):
+    """What a thread carries over continue-as-new."""
+
+    thread: str
+    open_jobs: list[str] = []
+    seen: list[str] = []
+    """The last job ids admitted, newest last, at most 200; older ones the ledger knows."""
+
+
+class ChildEvent(Contract):
+    """What a child tells its parent; the parent drops a (child, seq) that it has seen."""
+
+    child_id: str
+    seq: int
+    state: str
+    detail: str = ""
+
+
+class Poke(Contract):
+    """Look at the ledger again: something was written there for you. Carries no authority."""
+
+    about: Literal["cancel", "resolve", "gate"] = "cancel"
+
+
+class PlanRef(Contract):
+    """A frozen plan, by name and place."""
+
+    digest: Digest
+    content: Digest
+    ref: BlobRef
+    effects: int
+    """How many."""
+    round: int
+    expires_at: UtcTime
+    needs_gate: bool = True
+
+
+class JobState(Contract):
+    """What a job carries over continue-as-new; its input too. Small and typed: references only."""
+
+    job_id: str
+    spec: BlobRef
+    phase: JobPhase = JobPhase.queued
+    round: int = 1
+    plan: PlanRef | None = None
+    """Set: the job waits at this plan's gate, or applies it."""
+    previous: str = ""
+    """Digest of the last decided plan."""
+    edits: list[BlobRef] = []
+    """Reviewers' edits and comments, oldest first (``contracts.decisions.Edits``)."""
+    note: str = ""
+    """Why the job was drafted again, for the reviewer: "drift: main moved"."""
+    step: int = 0
+    """Counts ledger notes, so that each has an idempotency key of its own."""
+
+
+class SourceOutline(Contract):
+    """One gather source or check, as much as the workflow must know."""
+
+    name: str
+    attempts: int = 3
+    attempt_limit_seconds: int = 120
+    optional: bool = False
+
+
+class JobOutline(Contract):
+    """The shape of a job's stages, read from its pinned template."""
+
+    sources: list[SourceOutline] = []
+    has_analysis: bool = False
+    has_draft: bool = False
+    checks: list[SourceOutline] = []
+    redraft: int = 0
+    """How often a red check sends the job back to draft."""
+    draft_limit_seconds: int = 600
+    plan_only: bool = False
+    undoes: str = ""
+
+
+class StepInput(Contract):
+    """One stage step of a job."""
+
+    job_id: str
+    spec: BlobRef
+    round: int
+    name: str = ""
+    """Source or check; empty where a stage is one step."""
+    results: dict[str, BlobRef] = {}
+    """Results so far: key ``gather.<source>``, ``analyze``, ``draft``, ``verify.<check>``."""
+    edits: list[BlobRef] = []
+    previous: str = ""
+    note: str = ""
+
+
+class StepResult(Contract):
+    """What one step gave."""
+
+    result: BlobRef | None = None
+    summary: str = Field(default="", max_length=500)
+    """One line for the timeline."""
+    status: Literal["ok", "failed", "skipped", "finished"] = "ok"
+    """``finished``: analysis says that there is nothing to do. ``failed``: a red check or an optional source."""
+
+
+class NoteInput(Contract):
+    """A change of phase for the ledger and the list of jobs. Idempotent on (workflow id, step)."""
+
+    job_id: str
+    step: int
+    phase: JobPhase
+    summary: str = ""
+
+
+class RequestsInput(Contract):
+    """Which signed requests (cancel, resolve) stand in the ledger for this job?"""
+
+    job_id: str
+
+
+class RequestsResult(Contract):
+    """Requests whose signatures hold under today's policy."""
+
+    cancel: bool = False
+    by: str = ""

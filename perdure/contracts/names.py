@@ -1,0 +1,101 @@
+"""The only strings that rooms share: queues, workflows, updates, signals, activities, ids both ways."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+QUEUE = "perdure"
+"""Workflows, ledger and (until hosts are split) everything else."""
+
+# Workflows
+THREAD_WORKFLOW = "perdure.thread"
+JOB_WORKFLOW = "perdure.job"
+GATE_WORKFLOW = "perdure.gate"
+APPLY_WORKFLOW = "perdure.apply"
+
+# Updates and signals
+ADMIT_UPDATE = "admit"
+DECIDE_UPDATE = "decide"
+CHILD_SIGNAL = "child_event"
+POKE_SIGNAL = "poke"
+"""Says "look at the ledger again"; carries no authority."""
+STATE_QUERY = "state"
+
+# Activities
+ADMIT_JOB = "admit_job"
+OPEN_JOB = "open_job"
+GATHER_SOURCE = "gather_source"
+ANALYZE = "analyze"
+DRAFT = "draft"
+RUN_CHECK = "run_check"
+FREEZE_PLAN = "freeze_plan"
+OPEN_GATE = "open_gate"
+WEIGH_DECISIONS = "weigh_decisions"
+CLOSE_GATE = "close_gate"
+OPEN_APPLICATION = "open_application"
+APPLY_EFFECT = "apply_effect"
+CLOSE_APPLICATION = "close_application"
+NOTE_JOB = "note_job"
+WEIGH_REQUESTS = "weigh_requests"
+"""Activities are registered under these names; a test checks that each one is."""
+
+CODE_ATTRIBUTE = "PerdureCode"
+"""Search attribute (keyword) on every execution: the generation of workflow code that started it."""
+CODE_GENERATION = "1"
+
+_SAFE = re.compile(r"[^a-z0-9._-]+")
+
+
+def slug(text: str) -> str:
+    """Return ``text`` in lower case with everything else than ``a-z0-9._-`` turned into single dashes."""
+    return _SAFE.sub("-", text.lower()).strip("-.") or "unnamed"
+
+
+def thread_id(thread: str) -> str:
+    """Workflow id of a thread."""
+    return f"thread/{thread}"
+
+
+@dataclass(frozen=True)
+class JobId:
+    """``job/<thread>/<client's request id>``."""
+
+    thread: str
+    request: str
+
+    def __str__(self) -> str:
+        return f"job/{self.thread}/{self.request}"
+
+    @classmethod
+    def parse(cls, text: str) -> JobId:
+        """Read a job's workflow id.
+
+        Raises:
+            ValueError: not of the form ``job/<thread>/<request>``.
+        """
+        kind, _, rest = text.partition("/")
+        thread, _, request = rest.partition("/")
+        if kind != "job" or not thread or not request or "/" in request:
+            raise ValueError(f"{text!r} is not a job's id; expected job/<thread>/<request>.")
+        return cls(thread, request)
+
+
+def gate_id(job_id: str, round_number: int) -> str:
+    """Workflow id of the gate of one round of a job."""
+    job = JobId.parse(job_id)
+    return f"gate/{job.thread}/{job.request}/{round_number}"
+
+
+def application_id(job_id: str, round_number: int) -> str:
+    """Workflow id of the application of one round's plan."""
+    job = JobId.parse(job_id)
+    return f"apply/{job.thread}/{job.request}/{round_number}"
+
+
+def job_of(workflow_id: str) -> str:
+    """The job's id that a gate or application belongs to; a job's own id is returned as it is."""
+    kind, thread, request, *_ = workflow_id.split("/")
+    if kind not in {"job", "gate", "apply"}:
+        raise ValueError(f"{workflow_id!r} belongs to no job.")
+    return str(JobId(thread, request))

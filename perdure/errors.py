@@ -1,0 +1,71 @@
+"""Every error that Perdure raises on purpose, grouped by who must act.
+
+A message says what happened (with the value), what was expected and what to do next.
+"""
+
+from __future__ import annotations
+
+
+class PerdureError(Exception):
+    """The root of the tree; never raised itself."""
+
+    exit_code = 1
+
+    @property
+    def message(self) -> str:
+        """The text for a person."""
+        return str(self.args[0]) if self.args else type(self).__name__
+
+
+class UserError(PerdureError):
+    """The call or the file is wrong: whoever wrote it fixes it."""
+
+    exit_code = 64
+
+
+class NotFound(UserError):
+    """A job, plan, template or effect of that name does not exist."""
+
+    exit_code = 66
+
+
+class Conflict(UserError):
+    """The request is well formed but what it names is in another state by now."""
+
+    exit_code = 75
+
+
+class SetupError(PerdureError):
+    """The machine or its settings are not ready; raised before any work starts."""
+
+    exit_code = 69
+
+
+class ToolFault(PerdureError):
+    """A tool failed in a way that a model can react to: it is told, the loop goes on."""
+
+
+class StageFailed(PerdureError):
+    """A stage cannot give its result: the job fails."""
+
+
+class EffectFailed(PerdureError):
+    """An effect refused to happen and is known not to have happened: what was done before is taken back."""
+
+
+class EffectUnknown(PerdureError):
+    """Whether an effect happened cannot be known: a person looks and resolves it."""
+
+
+class TooLarge(StageFailed):
+    """A value would not fit a Temporal payload; raised before anything is scheduled."""
+
+
+class Refused(PerdureError):
+    """A policy or a person said no."""
+
+    exit_code = 77
+
+
+class Tampered(Refused):
+    """Stored bytes, a signature or a chain do not match what they claim to be."""

@@ -1,0 +1,88 @@
+"""What needs no model: sources, analyses, draft steps and checks, each one a function by name."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from datetime import datetime
+from pathlib import Path
+from typing import Any, Literal, Protocol
+
+from perdure.contracts.base import JsonDict
+from perdure.contracts.decisions import Edits
+from perdure.contracts.plan import FileChange
+from perdure.effects.base import Blobs
+
+RuleClass = Literal["source", "analysis", "draft", "check"]
+
+
+class DraftSpace(Protocol):
+    """The private workspace that a draft step writes to; made by ``perdure.workspace``."""
+
+    @property
+    def root(self) -> Path:
+        """The workspace's folder, holding the base commit's files."""
+        ...
+
+    def read(self, path: str) -> bytes | None:
+        """A regular file's bytes at ``path`` (relative, ``path_text`` form); ``None`` when absent.
+
+        Raises ``UserError`` for a symbolic link or a path that leaves the workspace.
+        """
+        ...
+
+    def write(self, path: str, data: bytes) -> None:
+        """Replace a regular file's bytes, keeping its mode; a new file is 0644. Links are never followed."""
+        ...
+
+
+@dataclass(frozen=True)
+class RuleContext:
+    """What a rule gets beside its ``with``."""
+
+    blobs: Blobs
+    now: datetime
+    """The time of the job's round; the same on every attempt."""
+    inputs: JsonDict
+    """The job's inputs, typed and complete."""
+    results: JsonDict
+    """What earlier stages gave: ``{"gather": {…}, "analyze": {…}, "draft": {…}}``."""
+    edits: list[Edits] = field(default_factory=list)
+    """Reviewers' edits so far, oldest first; a later one wins."""
+    space: DraftSpace | None = None
+    """Set for draft steps and checks."""
+
+
+@dataclass(frozen=True)
+class RuleResult:
+    """What a rule gives."""
+
+    value: Any
+    """Plain JSON without floats; what templates see under the step's name."""
+    summary: str = ""
+    """One line for the timeline: "14 commits since v1.2.0"."""
+    status: Literal["ok", "failed"] = "ok"
+    """``failed`` only from a check: the verdict is red, ``summary`` says why."""
+    findings: list[str] = field(default_factory=list)
+    """Sentences that the reviewer should see."""
+
+
+RuleFunction = Callable[[JsonDict, RuleContext], RuleResult]
+
+
+@dataclass(frozen=True)
+class Rule:
+    """A named rule."""
+
+    name: str
+    rule_class: RuleClass
+    run: RuleFunction
+    needs: frozenset[str] = frozenset()
+    """Keys of ``with`` that must be there."""
+    takes: frozenset[str] = frozenset()
+    """Keys of ``with`` that may be there."""
+    about: str = ""
+    """One line for the reference."""
+
+
+__all__ = ["DraftSpace", "FileChange", "Rule", "RuleClass", "RuleContext", "RuleFunction", "RuleResult"]

@@ -1,0 +1,108 @@
+"""The only place that reads the environment. Settings are made once, by a process's entry, and handed on."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from pathlib import Path
+
+import platformdirs
+from pydantic import BaseModel, ConfigDict
+
+from perdure.errors import SetupError
+
+
+class Settings(BaseModel):
+    """All that a process of Perdure can be told from outside."""
+
+    model_config = ConfigDict(frozen=True)
+
+    data: Path
+    """Folder of one installation, 0700: ledger, blobs, keys, socket, logs, Temporal's file."""
+    temporal_address: str = ""
+    """host:port of a cluster; empty: the embedded server."""
+    temporal_namespace: str = "default"
+    temporal_profile: bool = False
+    """Temporal's own environment configuration (TEMPORAL_*, TLS, API key, profile) is present and used."""
+    ledger_url: str = ""
+    """SQLAlchemy URL; empty: SQLite beneath ``data``."""
+    listen: str = ""
+    """host:port for the TCP door; empty: Unix socket only."""
+    allowed_hosts: tuple[str, ...] = ()
+    """Exact Host values that the TCP door answers to; its own host:port when empty."""
+    token: str = ""
+    """Bearer token of a client."""
+    templates_folder: Path | None = None
+    """One more folder with job templates."""
+
+    @property
+    def is_embedded(self) -> bool:
+        """Whether Perdure starts the Temporal server itself."""
+        return not self.temporal_address and not self.temporal_profile
+
+    @property
+    def ledger(self) -> str:
+        """SQLAlchemy URL of the ledger."""
+        return self.ledger_url or f"sqlite:///{self.data / 'ledger.db'}"
+
+    @property
+    def blobs(self) -> Path:
+        """Folder of the blob store."""
+        return self.data / "blobs"
+
+    @property
+    def keys(self) -> Path:
+        """Folder of the payload key and the decision key."""
+        return self.data / "keys"
+
+    @property
+    def socket(self) -> Path:
+        """The API's Unix socket, in a folder of its own with mode 0700."""
+        return self.data / "run" / "api.sock"
+
+    @property
+    def logs(self) -> Path:
+        """Folder of the processes' logs."""
+        return self.data / "logs"
+
+    @property
+    def workspaces(self) -> Path:
+        """Folder of private workspaces."""
+        return self.data / "workspaces"
+
+    @property
+    def locks(self) -> Path:
+        """Folder of target locks."""
+        return self.data / "locks"
+
+    @property
+    def journal(self) -> Path:
+        """Folder that names the activities in flight, for the next worker."""
+        return self.data / "journal"
+
+
+def read_settings(environ: Mapping[str, str] | None = None, *, data: Path | None = None) -> Settings:
+    """Read settings from the environment; ``data`` (from ``--data``) goes before ``PERDURE_DATA``.
+
+    Raises:
+        SetupError: a value cannot be used; the message names the variable.
+    """
+    env = os.environ if environ is None else environ
+    folder = data or Path(env.get("PERDURE_DATA") or platformdirs.user_data_path("perdure"))
+    if not folder.is_absolute():
+        folder = Path.cwd() / folder
+    templates = env.get("PERDURE_TEMPLATES")
+    listen = env.get("PERDURE_LISTEN", "")
+    if listen and not listen.rpartition(":")[2].isdigit():
+        raise SetupError(f"PERDURE_LISTEN is {listen!r}; expected host:port, for example 127.0.0.1:8077.")
+    return Settings(
+        data=folder,
+        temporal_address=env.get("TEMPORAL_ADDRESS", ""),
+        temporal_namespace=env.get("TEMPORAL_NAMESPACE") or "default",
+        temporal_profile=any(env.get(name) for name in ("TEMPORAL_PROFILE", "TEMPORAL_CONFIG_FILE", "TEMPORAL_API_KEY")),
+        ledger_url=env.get("PERDURE_LEDGER_URL", ""),
+        listen=listen,
+        allowed_hosts=tuple(host for host in env.get("PERDURE_ALLOWED_HOSTS", "").split(",") if host),
+        token=env.get("PERDURE_TOKEN", ""),
+        templates_folder=Path(templates) if templates else None,
+    )
