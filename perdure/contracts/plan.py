@@ -11,7 +11,7 @@ from perdure.contracts.base import BlobRef, Contract, Digest, JsonDict, UtcTime
 from perdure.contracts.canonical import CONTENT_PREFIX, EFFECT_PREFIX, PLAN_PREFIX, canonical_bytes, digest_of
 from perdure.errors import Tampered
 
-FORMAT = "perdure.plan/1"
+FORMAT: Literal["perdure.plan/1"] = "perdure.plan/1"
 
 OnFailure = Literal["undo_all", "pause", "report"]
 

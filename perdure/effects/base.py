@@ -109,6 +109,8 @@ class EffectRequest:
     attempt_limit: timedelta = timedelta(minutes=10)
     draft: JsonDict = field(default_factory=dict)
     """The draft stage's result, for kinds that need the drafted content."""
+    earlier: Sequence[tuple[str, JsonDict]] = ()
+    """(kind, body) of the effects planned before this one in the same plan: a push finds the ids of what it pushes here."""
 
 
 @dataclass(frozen=True)

@@ -1,0 +1,255 @@
+"""What goes over the API, both ways. The CLI and other clients speak only these."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from pydantic import Field
+
+from perdure.contracts.base import BlobRef, Contract, Digest, JsonDict, UtcTime
+from perdure.contracts.decisions import Weighing
+from perdure.contracts.job import JobPhase
+from perdure.contracts.plan import PlannedEffect, ReviewRule, Verdict
+
+
+class Problem(Contract):
+    """Every error's body. ``kind`` is the class in ``perdure.errors``; ``exit_code`` what a CLI ends with."""
+
+    kind: str
+    message: str
+    exit_code: int = 1
+
+
+class SubmitRequest(Contract):
+    """Start a job. The same ``request_id`` twice is the same job."""
+
+    template: str
+    inputs: JsonDict = {}
+    """As typed: text, or JSON values."""
+    request_id: str = Field(pattern=r"^[a-z0-9][a-z0-9-]{0,63}$")
+    folder: str
+    """Absolute folder that relative inputs start from, and where ``.perdure/jobs`` is looked for."""
+    plan_only: bool = False
+
+
+class JobView(Contract):
+    """One job as lists and `show` give it."""
+
+    job_id: str
+    number: int
+    name: str
+    """"<thread>/<sequence>"."""
+    thread: str
+    template: str
+    phase: JobPhase
+    summary: str = ""
+    requester: str
+    created_at: UtcTime
+    updated_at: UtcTime
+    digest: str = ""
+    """Of the newest plan; empty before there is one."""
+    round: int = 0
+    title: str = ""
+    """The newest plan's title."""
+    expires_at: UtcTime | None = None
+    missing: list[str] = []
+    """While waiting: who is still needed."""
+    undone_by: str = ""
+    """Name of the job that took this one back."""
+
+
+class EventView(Contract):
+    """One ledger record for a timeline."""
+
+    position: int
+    """Grows by one over the whole ledger; ask for what comes after the last one you have."""
+    seq: int
+    thread: str
+    job_id: str = ""
+    kind: str
+    """"job.phase", "stage", "plan.frozen", "decision.approve", "effect.intent", "effect.receipt", …"""
+    at: UtcTime
+    actor: str
+    body: JsonDict
+    """Empty when the content was erased."""
+
+
+class EventPage(Contract):
+    """Events after a position, and where the job is now."""
+
+    events: list[EventView]
+    job: JobView | None = None
+
+
+class EffectView(Contract):
+    """One effect of a plan with what has become of it."""
+
+    effect: PlannedEffect
+    digest: Digest
+    state: str = ""
+    """Empty: not begun. Else ``intent``, or an ``EffectState``, or ``undone``."""
+    detail: str = ""
+
+
+class Review(Contract):
+    """A plan, whole, as a reviewer sees it. The diff is computed from blobs when asked, and never cut."""
+
+    job: JobView
+    digest: Digest
+    content: Digest
+    round: int
+    title: str
+    reasons: list[str]
+    rule: ReviewRule
+    requester: str
+    authors: list[str]
+    effects: list[EffectView]
+    verdicts: list[Verdict]
+    findings: list[str]
+    hazards: list[str]
+    """What must be read before the diff: mode changes, links, submodules, binaries, CI and hook files, confusable names."""
+    diff: str
+    """Unified, with invisible characters already made visible."""
+    files: int
+    added: int
+    removed: int
+    since_previous: str = ""
+    """What differs from the last decided plan, one item a line; empty for a first plan."""
+    weighing: Weighing
+    state: Literal["open", "satisfied", "denied", "changes_requested", "expired", "cancelled", "superseded", "not_opened"]
+    expires_at: UtcTime
+
+
+class DecideRequest(Contract):
+    """Decide on one digest, whole. Never "the latest"."""
+
+    kind: Literal["approve", "reject", "request_changes", "withdraw"]
+    decision_id: str = Field(pattern=r"^[a-z0-9][a-z0-9-]{0,63}$")
+    comment: str = ""
+    changes: JsonDict = {}
+    """With ``request_changes``: ``contracts.decisions.Edits.changes``."""
+    passphrase: str = ""
+    """Opens the decision key when it has one; used for this signature and forgotten."""
+
+
+class DecideAnswer(Contract):
+    """What the decision amounts to."""
+
+    decision_id: str
+    weighing: Weighing
+    job: JobView
+
+
+class ResolveRequest(Contract):
+    """Say what became of an effect whose fate is unknown."""
+
+    decision_id: str = Field(pattern=r"^[a-z0-9][a-z0-9-]{0,63}$")
+    digest: Digest
+    effect: int = Field(ge=0)
+    answer: Literal["done", "not_done", "stop"]
+    comment: str = ""
+    passphrase: str = ""
+
+
+class CancelRequest(Contract):
+    """Stop a job at its next boundary; what was applied is taken back."""
+
+    decision_id: str = Field(pattern=r"^[a-z0-9][a-z0-9-]{0,63}$")
+    comment: str = ""
+    passphrase: str = ""
+
+
+class UndoRequest(Contract):
+    """Make a job that takes another one back: a plan of its own."""
+
+    request_id: str = Field(pattern=r"^[a-z0-9][a-z0-9-]{0,63}$")
+
+
+class ArtifactView(Contract):
+    """One stored result of a job."""
+
+    name: str
+    """"gather.history", "draft", "verify.tests.log", "plan"."""
+    ref: BlobRef
+
+
+class TemplateView(Contract):
+    """One template that can be run, or why not."""
+
+    name: str
+    summary: str = ""
+    source: Literal["shipped", "repository", "configured"]
+    path: str
+    digest: Digest
+    trusted: bool
+    inputs: list[JsonDict] = []
+    """{name, type, default, optional, help}"""
+    problem: str = ""
+    text: str = ""
+
+
+class ValidateRequest(Contract):
+    """Check a template's text."""
+
+    path: str
+    text: str
+
+
+class TrustRequest(Contract):
+    """Allow a repository's template to run, by the digest of its text."""
+
+    name: str
+    digest: Digest
+    folder: str
+    decision_id: str = Field(pattern=r"^[a-z0-9][a-z0-9-]{0,63}$")
+    passphrase: str = ""
+
+
+class TokenRequest(Contract):
+    """Make a token; its text is shown once."""
+
+    principal: str
+    groups: list[str] = []
+    may: list[Literal["submit", "decide", "read"]] = ["read"]
+
+
+class TokenView(Contract):
+    """A token without its text, or with it just after it was made."""
+
+    id: str
+    principal: str
+    groups: list[str]
+    may: list[str]
+    created_at: UtcTime
+    revoked_at: UtcTime | None = None
+    text: str = ""
+
+
+class AuditFinding(Contract):
+    """One thing that an audit saw."""
+
+    severity: Literal["ok", "gap", "tampered", "expired"]
+    """expired: gone by retention and archived; gap: missing without a reason."""
+    about: str
+    detail: str
+
+
+class AuditReport(Contract):
+    """The ledger compared with itself, its signatures, Temporal, and the world."""
+
+    records: int
+    head: str
+    findings: list[AuditFinding]
+    ok: bool
+
+
+class Health(Contract):
+    """How the installation is."""
+
+    ok: bool
+    version: str
+    temporal: str
+    """"embedded 127.0.0.1:41235" or the address."""
+    worker: bool
+    """A worker polls the queue."""
+    detail: str = ""
