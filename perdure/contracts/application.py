@@ -22,11 +22,16 @@ class ApplyInput(Contract):
     digest: Digest
     ref: BlobRef
     effects: int
-    opened: bool = False
+    """How many the plan has."""
+    attempt_limits: list[int] = []
+    """Seconds for each effect; empty until the application was opened."""
     next_effect: int = 0
-    outcomes: list[EffectOutcome] = []
+    """Going forward: the next to do. Undoing: effects before this index are taken back, newest first."""
     undoing: bool = False
     cause: str = ""
+    """Why it is taken back: the first cause, never hidden by a failing undo."""
+    seq: int = 0
+    """Of the last event told to the job."""
 
 
 class EffectInput(Contract):
@@ -49,6 +54,14 @@ class EffectOutcome(Contract):
     detail: str = ""
     """One line."""
     on_failure: Literal["undo_all", "pause", "report"] = "undo_all"
+
+
+class ApplyResult(Contract):
+    """How an application ended."""
+
+    state: Literal["applied", "drift", "refused", "undone", "stuck", "cancelled"]
+    reached: int = 0
+    detail: str = ""
 
 
 class OpenApplicationInput(Contract):
@@ -92,6 +105,3 @@ class Receipt(Contract):
     result: JsonDict = {}
     detail: str = ""
     attempts: int = 1
-
-
-ApplyInput.model_rebuild()

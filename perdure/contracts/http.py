@@ -116,7 +116,9 @@ class Review(Contract):
     since_previous: str = ""
     """What differs from the last decided plan, one item a line; empty for a first plan."""
     weighing: Weighing
-    state: Literal["open", "satisfied", "denied", "changes_requested", "expired", "cancelled", "superseded", "not_opened"]
+    state: Literal[
+        "open", "satisfied", "denied", "changes_requested", "expired", "cancelled", "superseded", "not_opened"
+    ]
     expires_at: UtcTime
 
 

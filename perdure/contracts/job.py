@@ -107,6 +107,16 @@ class ChildEvent(Contract):
     seq: int
     state: str
     detail: str = ""
+    edits: BlobRef | None = None
+    """With ``changes_requested``: the reviewer's edits."""
+    reached: int = 0
+    """From an application: how many effects of its plan are done."""
+
+
+class Done(Contract):
+    """An answer where nothing but the fact matters."""
+
+    state: str = ""
 
 
 class Poke(Contract):
@@ -126,6 +136,18 @@ class PlanRef(Contract):
     round: int
     expires_at: UtcTime
     needs_gate: bool = True
+    """Somebody must decide; false where the rule asks nobody (reversible effects only)."""
+    needs_decision: bool = True
+    """False for ``--plan``: the job ends with the plan."""
+
+
+class AppliedPart(Contract):
+    """An application that stopped at a drift with its first effects done: what is left of the plan is planned again."""
+
+    application_id: str
+    plan: PlanRef
+    reached: int
+    """Effects before this index are done."""
 
 
 class JobState(Contract):
@@ -143,8 +165,10 @@ class JobState(Contract):
     """Reviewers' edits and comments, oldest first (``contracts.decisions.Edits``)."""
     note: str = ""
     """Why the job was drafted again, for the reviewer: "drift: main moved"."""
-    step: int = 0
-    """Counts ledger notes, so that each has an idempotency key of its own."""
+    parts: list[AppliedPart] = []
+    """Applications that were partly done before a drift, oldest first. Not empty: only the rest is planned again."""
+    results: dict[str, BlobRef] = {}
+    """The last draft's results, kept while the rest of its plan is open."""
 
 
 class SourceOutline(Contract):
@@ -166,6 +190,8 @@ class JobOutline(Contract):
     redraft: int = 0
     """How often a red check sends the job back to draft."""
     draft_limit_seconds: int = 600
+    draft_has_agent: bool = False
+    """A red check is worth another draft only where a model might answer differently."""
     plan_only: bool = False
     undoes: str = ""
 
@@ -183,6 +209,9 @@ class StepInput(Contract):
     edits: list[BlobRef] = []
     previous: str = ""
     note: str = ""
+    at: UtcTime
+    """The time of the round, the same on every attempt."""
+    parts: list[AppliedPart] = []
 
 
 class StepResult(Contract):
@@ -193,6 +222,15 @@ class StepResult(Contract):
     """One line for the timeline."""
     status: Literal["ok", "failed", "skipped", "finished"] = "ok"
     """``finished``: analysis says that there is nothing to do. ``failed``: a red check or an optional source."""
+
+
+class PlanResult(Contract):
+    """What freezing gave: a plan, or why there is none."""
+
+    plan: PlanRef | None = None
+    summary: str = ""
+    problem: str = ""
+    """Why the rest of a partly applied plan cannot be planned again: what was done is taken back."""
 
 
 class NoteInput(Contract):

@@ -166,7 +166,9 @@ def read_plan(digest: str, data: bytes) -> Plan:
     """
     found = digest_of(PLAN_PREFIX, data)
     if found != digest:
-        raise Tampered(f"The stored plan {digest[:8]} hashes to {found[:8]}: its bytes were changed. Nothing was applied.")
+        raise Tampered(
+            f"The stored plan {digest[:8]} hashes to {found[:8]}: its bytes were changed. Nothing was applied."
+        )
     raw: dict[str, Any] = json.loads(data)
     effects = [digest_of(EFFECT_PREFIX, canonical_bytes(effect)) for effect in raw["effects"]]
     if digest_of(CONTENT_PREFIX, canonical_bytes(effects)) != raw["content"]:

@@ -1,0 +1,63 @@
+"""A thread: a lasting workspace with one responsibility. It admits jobs, once each, and remembers which are open."""
+
+from __future__ import annotations
+
+import asyncio
+
+from temporalio import workflow
+from temporalio.exceptions import ApplicationError
+
+from perdure.contracts import names
+from perdure.contracts.job import Admission, AdmitInput, ChildEvent, JobState, ThreadState
+from workflows.calls import call, start_child
+
+_REMEMBERED = 50
+"""Job ids kept beside the open ones; what is older the ledger knows (it refuses a second admission by itself)."""
+
+
+@workflow.defn(name=names.THREAD_WORKFLOW)
+class ThreadWorkflow:
+    """Lives as long as its responsibility; carries on as a new run when its history grows."""
+
+    @workflow.init
+    def __init__(self, state: ThreadState) -> None:
+        self._thread = state.thread
+        self._open = list(state.open_jobs)
+        self._seen = list(state.seen)
+        self._admitting = asyncio.Lock()
+
+    @workflow.run
+    async def run(self, state: ThreadState) -> ThreadState:
+        """Admit until Temporal suggests a new run, then carry the state over."""
+        await workflow.wait_condition(lambda: workflow.info().is_continue_as_new_suggested())
+        await workflow.wait_condition(workflow.all_handlers_finished)
+        workflow.continue_as_new(self.state())
+
+    @workflow.update(name=names.ADMIT_UPDATE)
+    async def admit(self, request: AdmitInput) -> Admission:
+        """Number the job in the ledger and start it. The same job again gives the same answer and starts nothing."""
+        async with self._admitting:
+            admission = await call(names.ADMIT_JOB, request, Admission)
+            if request.job_id not in self._seen:
+                job = JobState(job_id=request.job_id, spec=request.spec)
+                await start_child(names.JOB_WORKFLOW, job, request.job_id)
+                self._open.append(request.job_id)
+                self._seen = [*self._seen, request.job_id][-_REMEMBERED:]
+        return admission
+
+    @admit.validator
+    def check_admission(self, request: AdmitInput) -> None:
+        """Keep a job of another thread out of this history."""
+        if names.JobId.parse(request.job_id).thread != self._thread:
+            raise ApplicationError(f"{request.job_id} does not belong to thread {self._thread}.", type="UserError")
+
+    @workflow.signal(name=names.CHILD_SIGNAL)
+    def hear_child(self, event: ChildEvent) -> None:
+        """A job has ended."""
+        if event.child_id in self._open:
+            self._open.remove(event.child_id)
+
+    @workflow.query(name=names.STATE_QUERY)
+    def state(self) -> ThreadState:
+        """Open and remembered jobs."""
+        return ThreadState(thread=self._thread, open_jobs=self._open, seen=self._seen)
