@@ -99,7 +99,9 @@ def read_settings(environ: Mapping[str, str] | None = None, *, data: Path | None
         data=folder,
         temporal_address=env.get("TEMPORAL_ADDRESS", ""),
         temporal_namespace=env.get("TEMPORAL_NAMESPACE") or "default",
-        temporal_profile=any(env.get(name) for name in ("TEMPORAL_PROFILE", "TEMPORAL_CONFIG_FILE", "TEMPORAL_API_KEY")),
+        temporal_profile=any(
+            env.get(name) for name in ("TEMPORAL_PROFILE", "TEMPORAL_CONFIG_FILE", "TEMPORAL_API_KEY")
+        ),
         ledger_url=env.get("PERDURE_LEDGER_URL", ""),
         listen=listen,
         allowed_hosts=tuple(host for host in env.get("PERDURE_ALLOWED_HOSTS", "").split(",") if host),

@@ -25,7 +25,7 @@ def canonical_bytes(value: Any) -> bytes:
 
 
 def digest_of(prefix: bytes, data: bytes) -> str:
-    """Return the SHA-256 of ``prefix`` and ``data``, 64 hex digits. The prefix keeps digests of different things apart."""
+    """Return the SHA-256 of ``prefix`` and ``data``, 64 hex digits; the prefix keeps different things apart."""
     return hashlib.sha256(prefix + data).hexdigest()
 
 

@@ -50,7 +50,10 @@ class Edits(Contract):
     by: str
     comment: str = ""
     changes: JsonDict = {}
-    """For a release: ``{"version": "2.0.0", "entries": [{"op": "reword"|"move"|"drop"|"add", "id": …, "text": …, "section": …}]}``."""
+    """For a release: ``{"version": "2.0.0", "entries": [{"op": …, "id": …, "text": …, "section": …}]}``.
+
+    ``op`` is one of reword, move, drop, add.
+    """
 
 
 class Ignored(Contract):

@@ -169,6 +169,8 @@ class JobState(Contract):
     """Applications that were partly done before a drift, oldest first. Not empty: only the rest is planned again."""
     results: dict[str, BlobRef] = {}
     """The last draft's results, kept while the rest of its plan is open."""
+    step: int = 0
+    """Counts ledger notes, so that each has an idempotency key of its own."""
 
 
 class SourceOutline(Contract):

@@ -1,0 +1,404 @@
+"""The language of job templates: what a YAML file may say, as types. ``perdure.policy.templates`` reads and checks it."""
+
+from __future__ import annotations
+
+import re
+from datetime import timedelta
+from decimal import Decimal
+from typing import Annotated, Any, Literal
+
+from pydantic import BeforeValidator, ConfigDict, Field, PlainSerializer, PrivateAttr, WithJsonSchema, model_validator
+
+from perdure.contracts.base import Contract, JsonDict
+
+LANGUAGE = 1
+"""The only language version there is; a template of another one is refused."""
+
+Place = tuple[str | int, ...]
+"""Where a value stands in a template: ``("apply", 2, "effect")``."""
+
+_EXPRESSION = re.compile(r"\s*\{\{.*\}\}\s*", re.DOTALL)
+_DURATION = re.compile(r"(?:(\d+)d)?(?:(\d+)h)?(?:(\d+)m)?(?:(\d+)s)?")
+_MONEY = re.compile(r"(\d{1,9}(?:\.\d{1,6})?) USD")
+_NAME = r"^[a-z][a-z0-9_]{0,39}$"
+
+
+def is_expression(value: object) -> bool:
+    """Whether ``value`` is text that is one ``{{ expression }}`` from end to end (two in a row look the same here)."""
+    return isinstance(value, str) and _EXPRESSION.fullmatch(value) is not None
+
+
+def parse_duration(value: object) -> timedelta:
+    """Read ``90s``, ``2m``, ``4h``, ``7d`` or a sum like ``1h30m``.
+
+    Raises:
+        ValueError: anything else, zero, or more than 400 days.
+    """
+    if isinstance(value, timedelta):
+        return value
+    match = _DURATION.fullmatch(value) if isinstance(value, str) and value else None
+    if match is None or any(len(part or "") > 9 for part in match.groups()):
+        raise ValueError(f"{value!r} is no duration; expected a number and a unit: 90s, 2m, 4h, 7d or 1h30m")
+    days, hours, minutes, seconds = (int(part or 0) for part in match.groups())
+    total = days * 86400 + hours * 3600 + minutes * 60 + seconds
+    if not 0 < total <= 400 * 86400:
+        raise ValueError(f"{value!r} is out of range; expected more than nothing and at most 400d")
+    return timedelta(seconds=total)
+
+
+def format_duration(value: timedelta) -> str:
+    """Return the text that :func:`parse_duration` reads: ``1h30m``."""
+    rest, parts = int(value.total_seconds()), []
+    for unit, seconds in (("d", 86400), ("h", 3600), ("m", 60), ("s", 1)):
+        count, rest = divmod(rest, seconds)
+        parts += [f"{count}{unit}"] if count else []
+    return "".join(parts)
+
+
+def parse_money(value: object) -> int:
+    """Read ``0.50 USD`` as microdollars.
+
+    Raises:
+        ValueError: anything else.
+    """
+    match = _MONEY.fullmatch(value) if isinstance(value, str) else None
+    if match is None:
+        raise ValueError(f"{value!r} is no amount; expected one like 0.50 USD")
+    return int(Decimal(match.group(1)) * 1_000_000)
+
+
+def _read_command(value: object) -> list[str] | str:
+    if isinstance(value, str) and is_expression(value):
+        return value
+    if not isinstance(value, list) or not value:
+        raise ValueError(f"{value!r} is no command; expected a list like [make, test], or one {{{{ expression }}}}")
+    return [_read_word(word) for word in value]
+
+
+def _read_word(word: object) -> str:
+    # `[sleep, 3]` and `[true]` read as a number and a boolean in YAML; in a command they are words.
+    if isinstance(word, bool):
+        return "true" if word else "false"
+    if isinstance(word, str | int):
+        return str(word)
+    raise ValueError(f"{word!r} is no word of a command; expected text")
+
+
+def _read_condition(value: object) -> bool | str:
+    if isinstance(value, bool) or (isinstance(value, str) and is_expression(value)):
+        return value
+    raise ValueError(f"{value!r} is no condition; expected true, false or one {{{{ expression }}}}")
+
+
+_EXPRESSION_SCHEMA: JsonDict = {"type": "string", "pattern": r"^\s*\{\{[\s\S]*\}\}\s*$"}
+Duration = Annotated[
+    timedelta,
+    BeforeValidator(parse_duration),
+    PlainSerializer(format_duration, when_used="json"),
+    WithJsonSchema(
+        {"type": "string", "pattern": r"^(?=.)(\d+d)?(\d+h)?(\d+m)?(\d+s)?$", "examples": ["90s", "2m", "7d"]}
+    ),
+]
+"""Written ``2m``; a ``timedelta`` once read."""
+Command = Annotated[
+    list[str] | str,
+    BeforeValidator(_read_command),
+    WithJsonSchema(
+        {"anyOf": [{"type": "array", "items": {"type": ["string", "integer", "boolean"]}}, _EXPRESSION_SCHEMA]}
+    ),
+]
+"""An argv list, or one expression that gives such a list (or null)."""
+Condition = Annotated[
+    bool | str, BeforeValidator(_read_condition), WithJsonSchema({"anyOf": [{"type": "boolean"}, _EXPRESSION_SCHEMA]})
+]
+"""``true``, ``false`` or one expression. An expression counts as Jinja counts it: null, empty and 0 are no."""
+Name = Annotated[str, Field(pattern=_NAME)]
+"""A name that expressions use: lower case, digits, ``_``."""
+
+
+class Part(Contract):
+    """What every part of a template shares: frozen, and an unknown field is refused."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+
+InputType = Literal["git-repository", "path", "string", "choice", "version", "command", "secret", "boolean", "integer"]
+
+
+class InputSpec(Part):
+    """One input of a template."""
+
+    type: InputType
+    default: Any = None
+    """Used when nothing is given; read like a given value."""
+    optional: bool = Field(default=False, strict=True)
+    """May be left out; is null then."""
+    of: list[str] = []
+    """With ``choice``: the values there are."""
+    help: str = ""
+    needs: list[Name] = []
+    """Inputs that must be given when this one is."""
+
+    @model_validator(mode="after")
+    def _check(self) -> InputSpec:
+        if (self.type == "choice") != bool(self.of):
+            raise ValueError("`of: [one, two]` belongs to an input of type choice, and a choice needs it")
+        if self.optional and self.default is not None:
+            raise ValueError("an input with a default is never missing; leave out `optional` or `default`")
+        return self
+
+
+class Source(Part):
+    """One named read of the world."""
+
+    use: str
+    arguments: JsonDict = Field(default={}, alias="with")
+    optional: bool = Field(default=False, strict=True)
+    """A failure is listed for the reviewer and the job goes on."""
+    attempts: int | None = Field(default=None, ge=1, le=20, strict=True)
+    attempt_limit: Duration | None = None
+
+
+class Gather(Part):
+    """Reads of the world, in parallel."""
+
+    attempt_limit: Duration = timedelta(minutes=2)
+    attempts: int = Field(default=3, ge=1, le=20, strict=True)
+    sources: dict[Name, Source] = {}
+
+
+class AnalyzeStep(Part):
+    """A rule, a prompt with a typed answer, or a rule refined by a prompt."""
+
+    use: str = ""
+    arguments: JsonDict = Field(default={}, alias="with")
+    prompt: str = ""
+    """File with the prompt, beneath the templates folder."""
+    answer: JsonDict = {}
+    """JSON schema of the prompt's answer."""
+    optional: bool = Field(default=False, strict=True)
+
+    @model_validator(mode="after")
+    def _check(self) -> AnalyzeStep:
+        if not self.use and not self.prompt:
+            raise ValueError("a step needs `use: <rule>` or `prompt: <file>`")
+        return self
+
+
+class Analyze(Part):
+    """Conclusions from what was gathered, in the order written."""
+
+    steps: dict[Name, AnalyzeStep] = {}
+    finish_when: Condition = False
+    """Ends the job as having nothing to do."""
+    finish_message: str = "Nothing to do."
+
+
+class AgentLimits(Part):
+    """Where an agent stops whatever it has done."""
+
+    turns: int = Field(default=12, ge=1, le=1000, strict=True)
+    cost_microdollars: Annotated[int, BeforeValidator(parse_money), WithJsonSchema({"type": "string"})] = Field(
+        default=500_000, alias="cost"
+    )
+    wall: Duration = timedelta(minutes=10)
+
+
+class DraftStep(Part):
+    """A rule, or an agent, that changes the private workspace."""
+
+    use: str = ""
+    arguments: JsonDict = Field(default={}, alias="with")
+    agent: str = ""
+    """File with the agent's prompt, beneath the templates folder."""
+    optional: bool = Field(default=False, strict=True)
+    """Skipped, and said so, where no model is configured."""
+    tools: list[str] = []
+    paths: list[str] = []
+    done_when: list[Name] = []
+    """Checks that end the agent's work; never its own word."""
+    limits: AgentLimits = AgentLimits()
+    on_failure: Literal["fail", "keep_rule_result"] = "fail"
+
+    @model_validator(mode="after")
+    def _check(self) -> DraftStep:
+        if bool(self.use) == bool(self.agent):
+            raise ValueError("a step needs exactly one of `use: <rule>` and `agent: <prompt file>`")
+        return self
+
+
+class Draft(Part):
+    """What is written in the private workspace."""
+
+    message: str = ""
+    """Message of the commit that is built from the draft."""
+    steps: list[DraftStep] = []
+    attempt_limit: Duration = timedelta(minutes=10)
+
+
+class Redraft(Part):
+    """Send a red check back to draft so many times, then fail."""
+
+    redraft: int = Field(ge=0, le=20, strict=True)
+    then: Literal["fail"] = "fail"
+
+
+class Check(Part):
+    """One verdict on exactly the drafted content: by a rule, a command, an expression or an HTTP answer."""
+
+    use: str = ""
+    arguments: JsonDict = Field(default={}, alias="with")
+    run: Command | None = None
+    expect: Condition | None = None
+    http: str = ""
+    status: int = Field(default=200, ge=100, le=599, strict=True)
+    within: Duration | None = None
+    when: Condition = True
+    """Not run, and said so, when this is no."""
+    baseline: bool = Field(default=False, strict=True)
+    """Also on the untouched base: was it red before?"""
+    network: list[str] = []
+    """Hosts that the sandbox opens."""
+    attempt_limit: Duration = timedelta(minutes=10)
+
+    @model_validator(mode="after")
+    def _check(self) -> Check:
+        given = [bool(self.use), self.run is not None, self.expect is not None, bool(self.http)]
+        if sum(given) != 1:
+            raise ValueError("a check needs exactly one of `use`, `run`, `expect` and `http`")
+        return self
+
+
+class Verify(Part):
+    """Checks, in parallel."""
+
+    on_failure: Annotated[Literal["fail"] | Redraft, Field(union_mode="left_to_right")] = "fail"
+    checks: dict[Name, Check] = {}
+
+    @property
+    def redrafts(self) -> int:
+        """How often a red check goes back to draft."""
+        return self.on_failure.redraft if isinstance(self.on_failure, Redraft) else 0
+
+
+class Approvals(Part):
+    """So many approvals from one group."""
+
+    group: str = Field(alias="from", pattern=r"^[a-z0-9][a-z0-9-]{0,63}$")
+    count: int = Field(default=1, ge=1, le=50, strict=True)
+
+
+class Expires(Part):
+    """What happens when nobody answers."""
+
+    after: Duration = timedelta(days=7)
+    then: Literal["deny"] = "deny"
+
+
+class WhenScheduled(Part):
+    """How a gate behaves when the job was started by a schedule."""
+
+    nobody_answers: Literal["park", "skip", "deny"] = "park"
+    newer_plan: Literal["supersedes", "waits"] = "supersedes"
+
+
+class Review(Part):
+    """Who decides. A template that leaves it out asks one owner."""
+
+    approvals: list[Approvals] = [Approvals.model_validate({"from": "owners"})]
+    """All of them are needed. ``[]``: no gate, for reversible effects only."""
+    requester_may_approve: Condition = True
+    editable: list[str] = []
+    """What a reviewer may change in the plan."""
+    expires: Expires = Expires()
+    remind: list[Duration] = []
+    when_scheduled: WhenScheduled = WhenScheduled()
+
+    @model_validator(mode="after")
+    def _check(self) -> Review:
+        groups = [rule.group for rule in self.approvals]
+        if len(set(groups)) != len(groups):
+            raise ValueError("one group stands twice in `approvals`; write it once with a higher `count`")
+        return self
+
+
+class StepVerify(Part):
+    """How an apply step looks at what it did."""
+
+    run: Command | None = None
+    http: str = ""
+    status: int = Field(default=200, ge=100, le=599, strict=True)
+    within: Duration | None = None
+
+
+class ApplyStep(Part):
+    """One effect. ``undo`` and ``probe`` have the shape that the kind of effect wants."""
+
+    id: str = Field(pattern=r"^[a-z][a-z0-9_-]{0,39}$")
+    effect: str
+    arguments: JsonDict = Field(default={}, alias="with")
+    when: Condition = True
+    """The step is left out of the plan when this is no."""
+    probe: Any = None
+    undo: Any = None
+    """``none_needed``, or how to take it back; not for kinds whose undo is built in."""
+    irreversible: str = ""
+    """Why it cannot be taken back."""
+    require: JsonDict = {}
+    """What must still hold just before the effect, else drift."""
+    settle: Command | None = None
+    verify: StepVerify | None = None
+    on_failure: Literal["undo_all", "pause", "report"] = "undo_all"
+    runs_on: Literal["", "sandbox", "worker"] = ""
+    """Empty: as the template says."""
+    attempt_limit: Duration = timedelta(minutes=10)
+
+    @model_validator(mode="after")
+    def _check(self) -> ApplyStep:
+        if self.irreversible and self.undo is not None:
+            raise ValueError("a step has `undo` or `irreversible`, not both")
+        return self
+
+
+class Template(Part):
+    """A kind of job, whole."""
+
+    language: Literal[1] = Field(alias="perdure")
+    name: str = Field(pattern=r"^[a-z][a-z0-9-]{0,63}$")
+    summary: str = ""
+    thread: str = ""
+    """Name of the lasting workspace; may use ``inputs``. See :meth:`thread_name`."""
+    lock: str = ""
+    """Target that is never applied twice at once; may use ``inputs``. Empty: each effect's own target."""
+    runs_on: Literal["sandbox", "worker"] = "sandbox"
+    inputs: dict[Name, InputSpec] = {}
+    gather: Gather = Gather()
+    analyze: Analyze = Analyze()
+    draft: Draft | None = None
+    verify: Verify = Verify()
+    review: Review = Review()
+    apply: list[ApplyStep] = []
+
+    _path: str = PrivateAttr(default="")
+    _lines: dict[Place, int] = PrivateAttr(default_factory=dict)
+
+    @property
+    def thread_name(self) -> str:
+        """The thread's expression; without one of its own: one thread per template and repository."""
+        if self.thread:
+            return self.thread
+        for name, spec in self.inputs.items():
+            if spec.type == "git-repository":
+                return f"{self.name}-{{{{ inputs.{name}.slug }}}}"
+        return self.name
+
+    def locate(self, place: Place) -> str:
+        """Return ``path:line`` of a place, or of the nearest place around it that stands in the file."""
+        for end in range(len(place), -1, -1):
+            if place[:end] in self._lines:
+                return f"{self._path}:{self._lines[place[:end]]}"
+        return self._path or self.name
+
+    def set_places(self, path: str, lines: dict[Place, int]) -> None:
+        """Remember where the text stands; called once by the reader."""
+        self._path, self._lines = path, lines
