@@ -17,6 +17,10 @@ from workflows.calls import call, tell
 Outcome = Literal["satisfied", "denied", "changes_requested", "expired", "cancelled", "superseded"]
 
 
+def _conflict(message: str) -> ApplicationError:
+    return ApplicationError(message, type="Conflict", non_retryable=True)
+
+
 @workflow.defn(name=names.GATE_WORKFLOW)
 class GateWorkflow:
     """Open until the decisions suffice, deny or ask for changes, or the absolute deadline passes."""

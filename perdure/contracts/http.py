@@ -107,7 +107,7 @@ class Review(Contract):
     verdicts: list[Verdict]
     findings: list[str]
     hazards: list[str]
-    """What must be read before the diff: mode changes, links, submodules, binaries, CI and hook files, confusable names."""
+    """What to read before the diff: mode changes, links, submodules, binaries, CI and hook files, confusable names."""
     diff: str
     """Unified, with invisible characters already made visible."""
     files: int

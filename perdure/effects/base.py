@@ -64,7 +64,7 @@ class Finished:
 class Runner(Protocol):
     """Runs a command on the host in a process group of its own, which a later attempt can find and end.
 
-    The group inherits the lock on the effect's target: while any process of it lives, nobody else starts on that target.
+    The group inherits the lock on the effect's target: while any process of it lives, nobody else starts on it.
     """
 
     def run(
@@ -110,7 +110,7 @@ class EffectRequest:
     draft: JsonDict = field(default_factory=dict)
     """The draft stage's result, for kinds that need the drafted content."""
     earlier: Sequence[tuple[str, JsonDict]] = ()
-    """(kind, body) of the effects planned before this one in the same plan: a push finds the ids of what it pushes here."""
+    """(kind, body) of the effects planned before this one: a push finds the ids of what it pushes here."""
 
 
 @dataclass(frozen=True)
@@ -135,7 +135,7 @@ class Effect(Protocol):
     always_reversible: ClassVar[bool]
     """The kind always has an inverse of its own; else the template must give ``undo`` or ``irreversible``."""
     settle: ClassVar[timedelta]
-    """How long a probe's "not done" may still turn into "done" after ``do`` was begun (remote systems); zero for local ones."""
+    """How long "not done" may still turn into "done" after ``do`` was begun; zero for local kinds."""
 
     def plan(self, request: EffectRequest, context: EffectContext) -> EffectDraft:
         """Say exactly what would be done. Reads only. Raises ``UserError`` when the arguments are wrong."""
