@@ -108,3 +108,19 @@ def read_settings(environ: Mapping[str, str] | None = None, *, data: Path | None
         token=env.get("PERDURE_TOKEN", ""),
         templates_folder=Path(templates) if templates else None,
     )
+
+
+def connection_environment(environ: Mapping[str, str] | None = None) -> dict[str, str]:
+    """Return what git and ssh need from the user's session to reach a remote: the agent's socket and proxies."""
+    env = os.environ if environ is None else environ
+    names = (
+        "SSH_AUTH_SOCK",
+        "http_proxy",
+        "https_proxy",
+        "HTTPS_PROXY",
+        "all_proxy",
+        "ALL_PROXY",
+        "no_proxy",
+        "NO_PROXY",
+    )
+    return {name: env[name] for name in names if env.get(name)}
