@@ -32,6 +32,8 @@ class Settings(BaseModel):
     """Exact Host values that the TCP door answers to; its own host:port when empty."""
     token: str = ""
     """Bearer token of a client."""
+    api_url: str = ""
+    """Where a client finds the API, "http://build.internal:8077"; empty: the Unix socket beneath ``data``."""
     templates_folder: Path | None = None
     """One more folder with job templates."""
 
@@ -106,6 +108,7 @@ def read_settings(environ: Mapping[str, str] | None = None, *, data: Path | None
         listen=listen,
         allowed_hosts=tuple(host for host in env.get("PERDURE_ALLOWED_HOSTS", "").split(",") if host),
         token=env.get("PERDURE_TOKEN", ""),
+        api_url=env.get("PERDURE_API", "").rstrip("/"),
         templates_folder=Path(templates) if templates else None,
     )
 
