@@ -91,6 +91,12 @@ class EffectView(Contract):
     detail: str = ""
 
 
+GateState = Literal[
+    "open", "satisfied", "denied", "changes_requested", "expired", "cancelled", "superseded", "not_opened"
+]
+"""How the gate on a plan stands, or ended."""
+
+
 class Review(Contract):
     """A plan, whole, as a reviewer sees it. The diff is computed from blobs when asked, and never cut."""
 
@@ -116,9 +122,7 @@ class Review(Contract):
     since_previous: str = ""
     """What differs from the last decided plan, one item a line; empty for a first plan."""
     weighing: Weighing
-    state: Literal[
-        "open", "satisfied", "denied", "changes_requested", "expired", "cancelled", "superseded", "not_opened"
-    ]
+    state: GateState
     expires_at: UtcTime
 
 

@@ -1,0 +1,171 @@
+"""A plan as a reviewer sees it: from its stored bytes, its blobs and what the ledger says has become of it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Protocol
+
+from perdure.contracts.base import BlobRef
+from perdure.contracts.decisions import Weighing
+from perdure.contracts.http import EffectView, GateState, JobView, Review
+from perdure.contracts.plan import FileChange, Plan, PlannedEffect
+from perdure.contracts.visible import visible
+from perdure.effects.base import Blobs
+from perdure.policy.hazards import name_hazards, shown_path
+from perdure.store.diffs import diff_changes
+
+
+class Intent(Protocol):
+    """The part of a ledger's intent row that a review shows."""
+
+    @property
+    def index(self) -> int: ...
+    @property
+    def direction(self) -> str: ...
+    @property
+    def state(self) -> str: ...
+    @property
+    def detail(self) -> str: ...
+
+
+def build_review(
+    plan: Plan,
+    digest: str,
+    blobs: Blobs,
+    *,
+    job: JobView,
+    state: GateState,
+    weighing: Weighing,
+    intents: Sequence[Intent],
+    previous: Plan | None = None,
+) -> Review:
+    """Return the whole review of ``plan``, which the caller has read from bytes that hash to ``digest``.
+
+    ``previous`` is the last decided plan of the job, for the difference. Every blob is verified when read: raises
+    ``Tampered`` or ``NotFound`` rather than show a part.
+    """
+    envelope = plan.envelope
+    diff = diff_changes(envelope.changes, blobs.get)
+    return Review(
+        job=job,
+        digest=digest,
+        content=plan.content,
+        round=envelope.round,
+        title=envelope.title,
+        reasons=envelope.reasons,
+        rule=envelope.rule,
+        requester=envelope.requester,
+        authors=envelope.authors,
+        effects=[show_effect(effect, digest, index, intents) for index, effect in enumerate(plan.effects)],
+        verdicts=envelope.verdicts,
+        findings=envelope.findings,
+        hazards=name_hazards(envelope.changes, blobs.get),
+        diff=diff.text,
+        files=diff.files,
+        added=diff.added,
+        removed=diff.removed,
+        since_previous=describe_difference(previous, plan, blobs) if previous else "",
+        weighing=weighing,
+        state=state,
+        expires_at=envelope.expires_at,
+    )
+
+
+def show_effect(effect: PlannedEffect, digest: str, index: int, intents: Sequence[Intent]) -> EffectView:
+    """Return one effect with its fate. What undoing has come to stands over what doing had come to."""
+    fates = {intent.direction: intent for intent in intents if intent.index == index}
+    undo, do = fates.get("undo"), fates.get("do")
+    if undo is not None:
+        state = "undone" if undo.state in {"done", "already"} else undo.state
+        return EffectView(effect=effect, digest=digest, state=state, detail=f"taking back: {undo.detail}".rstrip(": "))
+    return EffectView(effect=effect, digest=digest, state=do.state if do else "", detail=do.detail if do else "")
+
+
+def describe_difference(before: Plan, after: Plan, blobs: Blobs) -> str:
+    """Return what differs from the plan before, one item a line, then the diff between the two drafts.
+
+    Says so when nothing that would be applied differs. Safe for a terminal.
+    """
+    items = [visible(item) for item in (*_compare_envelopes(before, after), *_compare_effects(before, after))]
+    if before.content == after.content:
+        items.append("The effects are the same, to the byte.")
+    changes = list(_between(before, after))
+    items += [f"file {shown_path(change)} {_verb(change)}" for change in changes]
+    text = diff_changes(changes, blobs.get).text
+    return "\n".join(items) + (f"\n\n{text}" if text else "")
+
+
+def _compare_envelopes(before: Plan, after: Plan) -> Iterator[str]:
+    old, new = before.envelope, after.envelope
+    if old.title != new.title:
+        yield f"title: {old.title or '–'} ⇒ {new.title or '–'}"
+    if old.base_commit != new.base_commit:
+        yield f"base: {old.base_commit[:12] or '–'} ⇒ {new.base_commit[:12] or '–'}"
+    for label, olds, news in (
+        ("reason", old.reasons, new.reasons),
+        ("finding", old.findings, new.findings),
+        ("author", old.authors, new.authors),
+        ("approval", _approvals(before), _approvals(after)),
+        ("check", _verdicts(before), _verdicts(after)),
+    ):
+        yield from (f"{label} gone: {item}" for item in olds if item not in news)
+        yield from (f"{label} new: {item}" for item in news if item not in olds)
+
+
+def _approvals(plan: Plan) -> list[str]:
+    rule = plan.envelope.rule
+    own = "the requester may approve" if rule.requester_may_approve else "the requester may not approve"
+    return [*(f"{need.count} from {need.group}" for need in rule.approvals), own]
+
+
+def _verdicts(plan: Plan) -> list[str]:
+    return [f"{verdict.check} {verdict.status} {verdict.detail}".rstrip() for verdict in plan.envelope.verdicts]
+
+
+def _compare_effects(before: Plan, after: Plan) -> Iterator[str]:
+    olds, news = ({effect.id: effect for effect in plan.effects} for plan in (before, after))
+    yield from (
+        f"effect gone: {effect.id} {effect.kind} {effect.summary}" for key, effect in olds.items() if key not in news
+    )
+    for key, effect in news.items():
+        if key not in olds:
+            yield f"effect new: {key} {effect.kind} {effect.summary}"
+        elif olds[key] != effect:
+            yield f"effect {key}: {_compare_effect(olds[key], effect)}"
+    shared = [key for key in olds if key in news]
+    if shared != [key for key in news if key in olds]:
+        yield f"order of effects: {', '.join(olds)} ⇒ {', '.join(news)}"
+
+
+def _compare_effect(old: PlannedEffect, new: PlannedEffect) -> str:
+    if old.summary != new.summary:
+        return f"{old.summary} ⇒ {new.summary}"
+    fields = [name for name in PlannedEffect.model_fields if getattr(old, name) != getattr(new, name)]
+    if "body" in fields:
+        keys = sorted(key for key in old.body.keys() | new.body.keys() if old.body.get(key) != new.body.get(key))
+        fields[fields.index("body")] = f"body ({', '.join(keys)})"
+    return f"{new.summary}: {', '.join(fields)} differ"
+
+
+def _between(before: Plan, after: Plan) -> Iterator[FileChange]:
+    """Changes that lead from what the plan before would have left to what this one would."""
+    olds, news = ({change.path: change for change in plan.envelope.changes} for plan in (before, after))
+    for path in sorted(olds.keys() | news.keys()):
+        old, new = _left_by(olds.get(path), news.get(path)), _left_by(news.get(path), olds.get(path))
+        if old != new:
+            yield FileChange(path=path, old=old[0], new=new[0], old_mode=old[1], new_mode=new[1])
+
+
+def _left_by(change: FileChange | None, other: FileChange | None) -> tuple[BlobRef | None, str]:
+    """What a plan leaves at a path; one that does not touch it leaves what the other one found there."""
+    if change is not None:
+        return change.new, change.new_mode
+    return (other.old, other.old_mode) if other else (None, "")
+
+
+def _verb(change: FileChange) -> str:
+    if change.old is None and not change.old_mode:
+        return "is there only in this plan's result"
+    if change.new is None and not change.new_mode:
+        return "is no longer there in this plan's result"
+    return "differs from the previous plan's result"
