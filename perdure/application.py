@@ -1,7 +1,7 @@
-"""Finds and loads the application (``worker.py``, ``workflows/``, ``activities/``, ``templates/``) that belongs to this library.
+"""Finds and loads the application (``worker.py``, ``workflows/``, ``activities/``, ``templates/``) of this library.
 
-The rooms of the application are imported plainly, so their folder must come first on ``sys.path``; it is found from where
-this package lies, never from the current folder, which may hold anybody's ``workflows``.
+The rooms of the application are imported plainly, so their folder must come first on ``sys.path``; it is found from
+where this package lies, never from the current folder, which may hold anybody's ``workflows``.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ def root() -> Path:
 
 
 def load(name: str) -> ModuleType:
-    """Import module ``name`` (``worker``, ``workflows.job``, …) of the application, putting its folder first on ``sys.path``.
+    """Import module ``name`` (``worker``, ``workflows.job``, …) of the application; its folder goes first on the path.
 
     Raises:
         SetupError: the application is not there, or another module of that name was imported before.
@@ -44,5 +44,7 @@ def load(name: str) -> ModuleType:
     module = importlib.import_module(name)
     origin = Path(module.__file__ or "").resolve()
     if not origin.is_relative_to(folder):
-        raise SetupError(f"Module {name!r} came from {origin}; expected it beneath {folder}. Start the worker with `python -P`.")
+        raise SetupError(
+            f"Module {name!r} came from {origin}; expected it beneath {folder}. Start the worker with `python -P`."
+        )
     return module

@@ -1,10 +1,10 @@
 """Everything that Temporal stores of ours is encrypted, bound to its workflow, and small.
 
-A codec turns every payload into AES-GCM ciphertext with the workflow's id as associated data, so that whoever reaches Temporal's
-port can neither read a payload nor write one that we would believe, nor move one to another workflow. A payload that fails is
-not an error of the task that carries it (the task would be retried for ever): it is marked, and the mark becomes a
-non-retryable error where its value is asked for. A forged start fails at once, a forged signal is dropped, a forged update or
-query is answered with the error, and the workflow lives on.
+A codec turns every payload into AES-GCM ciphertext with the workflow's id as associated data, so that whoever reaches
+Temporal's port can neither read a payload nor write one that we would believe, nor move one to another workflow. A
+payload that fails is not an error of the task that carries it (the task would be retried for ever): it is marked, and
+the mark becomes a non-retryable error where its value is asked for. A forged start fails at once, a forged signal is
+dropped, a forged update or query is answered with the error, and the workflow lives on.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ KEY_METADATA = "perdure-key"
 NONCE_BYTES = 12
 
 MAX_VALUE_BYTES = MAX_PAYLOAD_BYTES - 256
-"""Limit of a value before encryption; the rest is for nonce, tag and metadata, so that what is stored keeps to 16 KB."""
+"""Limit of a value before encryption; the rest is for nonce, tag and metadata: what is stored keeps to 16 KB."""
 
 MAX_MESSAGE_BYTES = 2000
 MAX_STACK_BYTES = 1200
@@ -121,7 +121,7 @@ def _refused(why: str) -> Payload:
 
 
 class BoundedPayloadConverter(PydanticPayloadConverter):
-    """Pydantic JSON that refuses values above the limit before anything is scheduled, and payloads that the codec marked.
+    """Pydantic JSON that refuses values above the limit before anything is scheduled, and what the codec marked.
 
     It runs inside the workflow at the call that schedules, so a value that is too large fails that workflow with a name
     instead of a task that is retried for ever.
@@ -137,8 +137,8 @@ class BoundedPayloadConverter(PydanticPayloadConverter):
         for value, payload in zip(values, payloads, strict=True):
             if payload.ByteSize() > MAX_VALUE_BYTES:
                 raise ApplicationError(
-                    f"{type(value).__name__} takes {payload.ByteSize()} bytes as a payload; at most {MAX_VALUE_BYTES} are "
-                    "allowed. Store it as a blob and pass its reference.",
+                    f"{type(value).__name__} takes {payload.ByteSize()} bytes as a payload; at most {MAX_VALUE_BYTES} "
+                    "are allowed. Store it as a blob and pass its reference.",
                     type="TooLarge",
                     non_retryable=True,
                 )
@@ -148,13 +148,13 @@ class BoundedPayloadConverter(PydanticPayloadConverter):
         """Convert.
 
         Raises:
-            ApplicationError: type ``Tampered``, not retryable: a payload was not written by this installation for this workflow.
+            ApplicationError: type ``Tampered``, not retryable: a payload was not written here for this workflow.
         """
         for payload in payloads:
             if payload.metadata.get("encoding") == REFUSED:
                 raise ApplicationError(
-                    f"A payload {payload.data.decode('ascii', 'replace')}; it was not written by this installation for this "
-                    "workflow and is refused.",
+                    f"A payload {payload.data.decode('ascii', 'replace')}; it was not written by this installation "
+                    "for this workflow and is refused.",
                     type="Tampered",
                     non_retryable=True,
                 )

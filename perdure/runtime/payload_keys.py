@@ -19,7 +19,7 @@ KEY_BYTES = 32
 
 @dataclass(frozen=True)
 class PayloadKeys:
-    """Keys by id; ``current`` encrypts, every one decrypts. An id is derived from its key, so two keys never share one."""
+    """Keys by id; ``current`` encrypts, every one decrypts. An id is derived from its key: no two keys share one."""
 
     current: str
     by_id: dict[str, bytes] = field(repr=False)
@@ -85,7 +85,9 @@ def _parse(text: str, path: Path) -> PayloadKeys:
         except ValueError:
             key = b""
         if len(key) != KEY_BYTES:
-            raise SetupError(f"The payload key {path} is damaged; expected lines of {KEY_BYTES * 2} hex digits. Restore it.")
+            raise SetupError(
+                f"The payload key {path} is damaged; expected lines of {KEY_BYTES * 2} hex digits. Restore it."
+            )
         current = key_id(key)
         by_id[current] = key
     if not current:
