@@ -1,0 +1,165 @@
+"""The composition root: settings → stores, ports, activities → Worker. Nothing else builds adapters."""
+
+from __future__ import annotations
+
+import asyncio
+import fcntl
+import functools
+import logging
+import os
+import signal
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from datetime import timedelta
+from typing import Any
+
+from perdure.effects.registry import default_effects
+from perdure.policy.templates import check_template
+from perdure.rules.registry import default_rules
+from perdure.runtime.journal import JournalInterceptor, fail_predecessors
+from perdure.runtime.renderer import Renderer
+from perdure.store.ledger import Ledger
+from perdure.workspace.sandbox import Sandbox
+from temporalio.client import Client
+from temporalio.worker import Worker
+from temporalio.worker.workflow_sandbox import SandboxedWorkflowRunner, SandboxRestrictions
+
+from activities.applying import Applier
+from activities.effects import EffectActivities
+from activities.ledger import Decisions, LedgerActivities
+from activities.plans import PlanActivities
+from activities.rules import RuleActivities, StageTools
+from activities.undoing import UndoPlanner
+from activities.workspaces import WorkspaceActivities
+from perdure.contracts import names
+from perdure.contracts.template import Template
+from perdure.errors import PerdureError, SetupError
+from perdure.runtime.connect import connect
+from perdure.settings import Settings
+from perdure.store.blobs import BlobStore
+from perdure.store.signing import public_keys
+from workflows.apply import ApplyWorkflow
+from workflows.gate import GateWorkflow
+from workflows.job import JobWorkflow
+from workflows.thread import ThreadWorkflow
+
+WORKFLOWS: list[type] = [ThreadWorkflow, JobWorkflow, GateWorkflow, ApplyWorkflow]
+SUPPORTED_GENERATIONS = (names.CODE_GENERATION,)
+
+log = logging.getLogger("perdure.worker")
+
+
+def build_activities(settings: Settings, ledger: Ledger, renderer: Renderer) -> list[Callable[..., Any]]:
+    """Every activity, with its ports."""
+    blobs, effects, rules = BlobStore(settings.blobs), default_effects(), default_rules()
+
+    def check(template: Template) -> None:
+        check_template(
+            template,
+            rules={name: (rule.rule_class, rule.needs, rule.takes) for name, rule in rules.items()},
+            effects={kind: effect.always_reversible for kind, effect in effects.items()},
+        )
+
+    decisions = Decisions(ledger, functools.partial(public_keys, settings.keys))
+    tools = StageTools(ledger, blobs, renderer, rules, check)
+    undo = UndoPlanner(ledger, blobs)
+    applier = Applier(ledger, blobs, decisions, effects, settings.locks, functools.partial(_read_secrets, settings))
+    rooms = [
+        LedgerActivities(ledger, blobs, decisions),
+        RuleActivities(tools),
+        WorkspaceActivities(tools, settings.workspaces, functools.cache(Sandbox.find)),
+        PlanActivities(tools, effects, undo),
+        EffectActivities(ledger, blobs, decisions, effects, applier),
+    ]
+    found = [getattr(room, name) for room in rooms for name in dir(room)]
+    return [method for method in found if hasattr(method, "__temporal_activity_definition")]
+
+
+def build_worker(client: Client, settings: Settings, ledger: Ledger, renderer: Renderer, **options: Any) -> Worker:
+    """A worker on the one queue. Workflows run sandboxed; the library is passed through, the workflows are not."""
+    return Worker(
+        client,
+        task_queue=names.QUEUE,
+        workflows=WORKFLOWS,
+        activities=build_activities(settings, ledger, renderer),
+        workflow_runner=SandboxedWorkflowRunner(
+            restrictions=SandboxRestrictions.default.with_passthrough_modules("perdure", "rfc8785", "annotated_types")
+        ),
+        workflow_failure_exception_types=[PerdureError],
+        interceptors=[JournalInterceptor(settings.journal)],
+        sticky_queue_schedule_to_start_timeout=timedelta(seconds=1),
+        max_heartbeat_throttle_interval=timedelta(seconds=1),
+        graceful_shutdown_timeout=timedelta(seconds=10),
+        **options,
+    )
+
+
+async def refuse_stranded(client: Client) -> None:
+    """Do not poll where open work was started by workflow code that this build does not have.
+
+    Raises:
+        SetupError: names that work and how to carry on.
+    """
+    known = ", ".join(f"'{generation}'" for generation in SUPPORTED_GENERATIONS)
+    query = f"ExecutionStatus = 'Running' AND {names.CODE_ATTRIBUTE} IS NOT NULL AND {names.CODE_ATTRIBUTE} NOT IN ({known})"
+    stranded = [execution.id async for execution in client.list_workflows(query, limit=20)]
+    if stranded:
+        raise SetupError(
+            f"This build would strand {len(stranded)} open executions of other workflow code: {', '.join(stranded)}. "
+            "Start the build they came from (pip install perdure==<that version>), let them end or cancel them, then "
+            "start this one."
+        )
+
+
+async def run(settings: Settings, ready: Callable[[], None] = lambda: None) -> None:
+    """Poll until SIGTERM or SIGINT. ``ready`` is called once, when polling has begun."""
+    client = await connect(settings)
+    await refuse_stranded(client)
+    with _alone(settings) as alone:
+        if alone:
+            await fail_predecessors(client, settings.journal)
+        ledger, renderer = Ledger.open(settings.ledger), Renderer()
+        stop = asyncio.Event()
+        for number in (signal.SIGTERM, signal.SIGINT):
+            asyncio.get_running_loop().add_signal_handler(number, stop.set)
+        try:
+            async with build_worker(client, settings, ledger, renderer):
+                ready()
+                await stop.wait()
+        finally:
+            renderer.close()
+            ledger.close()
+
+
+def main(settings: Settings, ready: Callable[[], None] = lambda: None) -> None:
+    """Run the worker process."""
+    logging.basicConfig(level=logging.INFO, format="%(asctime)s %(levelname)s %(name)s %(message)s")
+    asyncio.run(run(settings, ready))
+
+
+@contextmanager
+def _alone(settings: Settings) -> Iterator[bool]:
+    """Hold the data folder's worker lock; whether this is the only worker there (pollers would not tell)."""
+    settings.data.mkdir(mode=0o700, parents=True, exist_ok=True)
+    lock = os.open(settings.data / "worker.lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+    try:
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            log.warning("another worker runs on %s; its activities in flight are left to it", settings.data)
+            yield False
+        else:
+            yield True
+    finally:
+        os.close(lock)
+
+
+def _read_secrets(settings: Settings, wanted: list[str]) -> Mapping[str, str]:
+    """Values of the secrets that an effect names (``secret:<name>`` among its ways out), from 0600 files."""
+    values: dict[str, str] = {}
+    for way in wanted:
+        kind, _, name = way.partition(":")
+        path = settings.data / "secrets" / name
+        if kind == "secret" and path.is_file():
+            values[name] = path.read_text(encoding="utf-8").rstrip("\n")
+    return values

@@ -55,11 +55,13 @@ class ApplyWorkflow:
                 return await self._close("drift", outcome.detail)
             if outcome.state == "refused" and self._reached == 0:
                 return await self._close("refused", outcome.detail)
-            if outcome.state in ("done", "already") or (outcome.state == "failed" and outcome.on_failure == "report"):
+            happened = outcome.state in ("done", "already")
+            if happened or (outcome.state == "failed" and outcome.on_failure == "report"):
                 self._reached += 1
-                self._carry_on_when_long()
-                continue
-            return await self._take_back(f"effect {self._reached + 1}: {outcome.detail}")
+                if outcome.verified:
+                    self._carry_on_when_long()
+                    continue
+            return await self._take_back(f"effect {outcome.index + 1}: {outcome.detail}")
         return await self._close("applied", "")
 
     async def _open(self) -> OpenApplicationResult:

@@ -48,7 +48,7 @@ async def call(
         start_to_close_timeout=limit,
         heartbeat_timeout=HEARTBEAT,
         retry_policy=retry,
-        cancellation_type=ActivityCancellationType.WAIT_CANCELLATION_COMPLETED,
+        cancellation_type=ActivityCancellationType.TRY_CANCEL,
     )
     return answer
 

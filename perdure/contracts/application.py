@@ -54,6 +54,8 @@ class EffectOutcome(Contract):
     detail: str = ""
     """One line."""
     on_failure: Literal["undo_all", "pause", "report"] = "undo_all"
+    verified: bool = True
+    """False with ``done``: it happened, but the end state is not as promised; it is taken back with the others."""
 
 
 class ApplyResult(Contract):

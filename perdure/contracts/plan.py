@@ -30,6 +30,8 @@ class Inverse(Contract):
     """Why this cannot be undone."""
     none_needed: str = ""
     """Why nothing has to be undone."""
+    only_before_irreversible: bool = False
+    """Not undone once a later irreversible effect of the plan is done (a pushed tag whose package is published)."""
 
 
 class FileChange(Contract):

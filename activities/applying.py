@@ -1,0 +1,292 @@
+"""probe → intent → do → verify → receipt, at most once and known, across any number of dead workers."""
+
+from __future__ import annotations
+
+import hashlib
+import shutil
+import tempfile
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+from perdure.store.ledger import BeginEffect, IntentRow, Ledger
+from perdure.workspace.processes import GroupRunner, end_group, take_lock
+from temporalio.exceptions import ApplicationError
+
+from activities.ledger import Decisions
+from perdure.contracts.application import EffectInput, EffectOutcome, EffectState, Receipt
+from perdure.contracts.base import JsonDict
+from perdure.contracts.decisions import Decision
+from perdure.contracts.names import JobId
+from perdure.contracts.plan import Inverse, Plan, PlannedEffect, read_plan
+from perdure.effects.base import Blobs, Effect, EffectContext, Found, Probe
+from perdure.errors import EffectFailed, EffectUnknown, Refused
+
+_LOCK_PATIENCE = timedelta(seconds=30)
+"""How long to wait for a target's lock after its holder's processes were ended."""
+
+_FINAL: frozenset[str] = frozenset({"done", "already", "failed", "stopped"})
+
+Secrets = Callable[[list[str]], Mapping[str, str]]
+
+
+@dataclass(frozen=True)
+class Deed:
+    """One effect in one direction: what an attempt works on. Undoing is applying the inverse's body."""
+
+    question: EffectInput
+    planned: PlannedEffect
+    effect: Effect
+    body: JsonDict
+
+    @property
+    def lock_name(self) -> str:
+        """File name of the target's lock."""
+        return hashlib.sha256(self.planned.target.encode()).hexdigest() + ".lock"
+
+
+class Applier:
+    """Applies single effects. Every public method may be called again after a crash."""
+
+    def __init__(
+        self,
+        ledger: Ledger,
+        blobs: Blobs,
+        decisions: Decisions,
+        effects: Mapping[str, Effect],
+        locks: Path,
+        secrets: Secrets,
+    ) -> None:
+        self._ledger = ledger
+        self._blobs = blobs
+        self._decisions = decisions
+        self._effects = effects
+        self._locks = locks
+        self._secrets = secrets
+
+    def find_drift(self, plan: Plan, application_id: str) -> list[str]:
+        """Preconditions that do not hold, one sentence each; reads only. Effects already begun are not asked."""
+        drift: list[str] = []
+        for index, planned in enumerate(plan.effects):
+            if self._ledger.intent(application_id, index, "do") is None:
+                effect = self._effects[planned.kind]
+                with self._context(planned, None) as context:
+                    if effect.probe(planned.body, context).found is not Found.done:
+                        drift += effect.check(planned.body, context)
+        return drift
+
+    def apply(self, question: EffectInput) -> EffectOutcome:
+        """Apply or take back one effect. A fate that is already known is only repeated."""
+        plan = read_plan(question.digest, self._blobs.get(question.ref))
+        planned = plan.effects[question.index]
+        prior = self._ledger.intent(question.application_id, question.index, question.direction)
+        if prior is not None and prior.state in _FINAL and not self._may_retry(prior, question):
+            return self._outcome(question, planned, prior.state, prior.detail)
+        inverse = planned.inverse
+        if question.direction == "undo":
+            reason = self._why_not_undo(question, plan, inverse)
+            if reason is not None:
+                return EffectOutcome(index=question.index, direction="undo", state=reason[0], detail=reason[1])
+            assert inverse.body is not None  # _why_not_undo has looked
+            deed = Deed(question, planned, self._effects[inverse.kind], inverse.body)
+        else:
+            deed = Deed(question, planned, self._effects[planned.kind], planned.body)
+        with self._target(deed, prior):
+            return self._attempt(deed, prior)
+
+    def _why_not_undo(self, question: EffectInput, plan: Plan, inverse: Inverse) -> tuple[EffectState, str] | None:
+        """Why there is nothing to take back, or why it cannot be; ``None`` when it must be taken back."""
+        forward = self._ledger.intent(question.application_id, question.index, "do")
+        if forward is None or forward.state != "done":
+            return "already", "never happened by us: nothing to take back"
+        if inverse.none_needed:
+            return "already", f"nothing to take back: {inverse.none_needed}"
+        if inverse.body is None:
+            return "failed", f"cannot be undone: {inverse.irreversible}"
+        if inverse.only_before_irreversible and self._is_final_after(question, plan):
+            return "failed", "stays: a later irreversible effect of this plan is done"
+        return None
+
+    def _is_final_after(self, question: EffectInput, plan: Plan) -> bool:
+        later = range(question.index + 1, len(plan.effects))
+        return any(
+            plan.effects[index].inverse.irreversible
+            and (row := self._ledger.intent(question.application_id, index, "do")) is not None
+            and row.state == "done"
+            for index in later
+        )
+
+    def _attempt(self, deed: Deed, prior: IntentRow | None) -> EffectOutcome:
+        with self._context(deed.planned, deed) as context:
+            if prior is not None:
+                known = self._settle_prior(deed, prior, context)
+                if known is not None:
+                    return known
+            probe = deed.effect.probe(deed.body, context)
+            if probe.found is not Found.done:
+                drift = deed.effect.check(deed.body, context)
+                if drift:
+                    return self._stop_at_drift(deed, prior, "; ".join(drift))
+            try:
+                self._ledger.begin_effect(self._begin(deed), at=_now())
+            except Refused as refusal:
+                return self._outcome(deed.question, deed.planned, "refused", refusal.message)
+            if probe.found is Found.done:
+                return self._finish(deed, "already", "it was so before", {})
+            return self._do(deed, context)
+
+    def _stop_at_drift(self, deed: Deed, prior: IntentRow | None, detail: str) -> EffectOutcome:
+        if prior is None and deed.question.direction == "do":
+            return self._outcome(deed.question, deed.planned, "drift", detail)
+        if prior is None:
+            # An undo that may not run is written down: it stands beside the first cause.
+            self._ledger.begin_effect(self._begin(deed), at=_now())
+        return self._finish(deed, "failed", f"not possible any more: {detail}", {})
+
+    def _settle_prior(self, deed: Deed, prior: IntentRow, context: EffectContext) -> EffectOutcome | None:
+        """The fate of an attempt that began and has no receipt. ``None``: proven not done, so it may be done now."""
+        resolution = self._resolution(deed.question, prior)
+        if resolution is not None and resolution.answer == "stop":
+            return self._finish(deed, "stopped", f"{resolution.by} said stop", {})
+        if resolution is not None and resolution.answer == "done":
+            return self._finish(deed, "done", f"{resolution.by} said it is done", {})
+        probe = deed.effect.probe(deed.body, context)
+        if probe.found is Found.done:
+            return self._verify(deed, context, {}, "found done")
+        if resolution is not None:
+            return None
+        if probe.found is Found.not_done:
+            self._await_settling(deed, prior)
+            return None
+        return self._unknown(deed, probe)
+
+    @staticmethod
+    def _await_settling(deed: Deed, prior: IntentRow) -> None:
+        """A remote's "no" is not yet a no for as long as the kind says."""
+        left = prior.started_at + deed.effect.settle - _now()
+        if left > timedelta(0):
+            raise ApplicationError("waiting until a no is a no", type="Settling", next_retry_delay=left)
+
+    def _do(self, deed: Deed, context: EffectContext) -> EffectOutcome:
+        try:
+            result = deed.effect.do(deed.body, context)
+        except Exception as error:
+            return self._after_error(deed, context, error)
+        return self._verify(deed, context, result, "")
+
+    def _after_error(self, deed: Deed, context: EffectContext, error: Exception) -> EffectOutcome:
+        """`do` raised: the world says what became of it, not the exception."""
+        probe = deed.effect.probe(deed.body, context)
+        if probe.found is Found.done:
+            return self._verify(deed, context, {}, f"done in spite of: {error}")
+        proven = probe.found is Found.not_done and (isinstance(error, EffectFailed) or not deed.effect.settle)
+        if proven and not isinstance(error, EffectUnknown):
+            return self._finish(deed, "failed", str(error), {})
+        return self._unknown(deed, Probe(probe.found, f"{error} · {probe.detail}"))
+
+    def _verify(self, deed: Deed, context: EffectContext, result: JsonDict, detail: str) -> EffectOutcome:
+        problems = deed.effect.verify(deed.body, context)
+        if problems:
+            outcome = self._finish(deed, "done", f"done, but not as promised: {'; '.join(problems)}", result)
+            return outcome.model_copy(update={"verified": False})
+        return self._finish(deed, "done", detail, result)
+
+    def _unknown(self, deed: Deed, probe: Probe) -> EffectOutcome:
+        detail = probe.detail or f"the world is {probe.found}"
+        return self._finish(deed, "unknown", detail, {})
+
+    def _finish(self, deed: Deed, state: EffectState, detail: str, result: JsonDict) -> EffectOutcome:
+        """Write the receipt: blob first, then the ledger record that names it."""
+        receipt = Receipt(
+            application_id=deed.question.application_id,
+            index=deed.question.index,
+            direction=deed.question.direction,
+            state=state,
+            kind=deed.effect.kind,
+            body=deed.body,
+            result=result,
+            detail=detail[:400],
+        )
+        ref = self._blobs.put(receipt.model_dump_json().encode())
+        self._ledger.finish_effect(receipt, ref, at=_now())
+        return self._outcome(deed.question, deed.planned, state, detail)
+
+    def _may_retry(self, prior: IntentRow, question: EffectInput) -> bool:
+        """A failed effect is tried again only on a person's word that came after it failed."""
+        if prior.state != "failed":
+            return False
+        resolution = self._resolution(question, prior)
+        return resolution is not None and prior.finished_at is not None and resolution.at > prior.finished_at
+
+    def _resolution(self, question: EffectInput, prior: IntentRow) -> Decision | None:
+        """The newest signed word of a person on this effect since its attempt began."""
+        found = [
+            decision
+            for decision in self._decisions.on_plan(question.digest)
+            if decision.kind == "resolve" and decision.effect == question.index and decision.at >= prior.started_at
+        ]
+        return found[-1] if found else None
+
+    def _begin(self, deed: Deed) -> BeginEffect:
+        question = deed.question
+        return BeginEffect(
+            application_id=question.application_id,
+            job_id=question.job_id,
+            thread=JobId.parse(question.job_id).thread,
+            digest=question.digest,
+            index=question.index,
+            direction=question.direction,
+            effect_id=deed.planned.id,
+            kind=deed.effect.kind,
+            target=deed.planned.target,
+            irreversible=bool(deed.planned.inverse.irreversible),
+        )
+
+    @contextmanager
+    def _target(self, deed: Deed, prior: IntentRow | None) -> Iterator[None]:
+        """Hold the target; a dead predecessor's processes are ended first, and nobody starts while one lives."""
+        if prior is not None and prior.pgid:
+            end_group(prior.pgid, prior.boot_id)
+        with take_lock(self._locks / deed.lock_name, _LOCK_PATIENCE):
+            yield
+
+    @contextmanager
+    def _context(self, planned: PlannedEffect, deed: Deed | None) -> Iterator[EffectContext]:
+        scratch = Path(tempfile.mkdtemp(prefix="effect-"))
+        name = deed.lock_name if deed else f"reading-{scratch.name}.lock"
+        question = deed.question if deed else None
+
+        def note(pgid: int, boot_id: str) -> None:
+            if question is not None:
+                self._ledger.note_process(
+                    question.application_id, question.index, question.direction, pgid=pgid, boot_id=boot_id
+                )
+
+        try:
+            yield EffectContext(
+                blobs=self._blobs,
+                scratch=scratch,
+                runner=GroupRunner(self._locks / name if deed else scratch / name, note),
+                now=_now(),
+                secrets=self._secrets(planned.ways_out),
+            )
+        finally:
+            shutil.rmtree(scratch, ignore_errors=True)
+
+    @staticmethod
+    def _outcome(question: EffectInput, planned: PlannedEffect, state: str, detail: str) -> EffectOutcome:
+        return EffectOutcome.model_validate(
+            {
+                "index": question.index,
+                "direction": question.direction,
+                "state": state,
+                "detail": f"{planned.id}: {detail}"[:400] if detail else "",
+                "on_failure": planned.on_failure,
+            }
+        )
+
+
+def _now() -> datetime:
+    return datetime.now(UTC)

@@ -1,0 +1,88 @@
+"""The applier's hands: one activity per effect. Temporal says what comes next; the ledger says whether it may start."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from datetime import UTC, datetime
+
+from perdure.store.ledger import Ledger
+from temporalio import activity
+
+from activities.applying import Applier
+from activities.ledger import Decisions
+from activities.running import in_thread
+from perdure.contracts import names
+from perdure.contracts.application import (
+    CloseApplicationInput,
+    EffectInput,
+    EffectOutcome,
+    OpenApplicationInput,
+    OpenApplicationResult,
+)
+from perdure.contracts.job import Done, JobPhase, NoteInput
+from perdure.contracts.plan import Plan, read_plan
+from perdure.effects.base import Blobs, Effect
+from perdure.errors import Refused
+
+
+class EffectActivities:
+    """Opens, applies and closes an application."""
+
+    def __init__(
+        self, ledger: Ledger, blobs: Blobs, decisions: Decisions, effects: Mapping[str, Effect], applier: Applier
+    ) -> None:
+        self._ledger = ledger
+        self._blobs = blobs
+        self._decisions = decisions
+        self._effects = effects
+        self._applier = applier
+
+    @activity.defn(name=names.OPEN_APPLICATION)
+    async def open_application(self, question: OpenApplicationInput) -> OpenApplicationResult:
+        """Hash the stored plan again, weigh its decisions again, look at every precondition. Begins nothing."""
+        return await in_thread(lambda: self._open(question))
+
+    def _open(self, question: OpenApplicationInput) -> OpenApplicationResult:
+        now = datetime.now(UTC)
+        plan = read_plan(question.digest, self._blobs.get(question.ref))
+        try:
+            self._confirm(question, plan, now)
+        except Refused as refusal:
+            return OpenApplicationResult(state="refused", detail=refusal.message[:500])
+        note = NoteInput(job_id=question.job_id, step=0, phase=JobPhase.applying)
+        self._ledger.note_job(note, workflow_id=question.application_id, at=now)
+        drift = self._applier.find_drift(plan, question.application_id)
+        if drift:
+            return OpenApplicationResult(state="drift", detail="; ".join(drift)[:500])
+        return OpenApplicationResult(
+            state="ready", attempt_limits=[effect.attempt_limit_seconds for effect in plan.effects]
+        )
+
+    def _confirm(self, question: OpenApplicationInput, plan: Plan, now: datetime) -> None:
+        """Today's word on a decided plan. Raises ``Refused``: withdrawn meanwhile, a key taken away, other code."""
+        for effect in plan.effects:
+            known = self._effects.get(effect.kind)
+            if known is None or known.version != effect.version:
+                raise Refused(f"{effect.kind} version {effect.version} was approved; this worker has another one.")
+        if plan.envelope.rule.approvals:
+            weighing = self._decisions.weigh(plan, question.digest, now)
+            if weighing.outcome != "satisfied":
+                missing = ", ".join(weighing.missing) or weighing.outcome
+                raise Refused(f"The decisions on {question.digest[:8]} no longer suffice: {missing}.")
+            return
+        if any(effect.inverse.irreversible for effect in plan.effects):
+            raise Refused("An irreversible effect needs an approval, and this plan's rule asks for none.")
+        self._ledger.grant_permit(
+            digest=question.digest, job_id=question.job_id, application_id=question.application_id, at=now
+        )
+
+    @activity.defn(name=names.APPLY_EFFECT)
+    async def apply_effect(self, question: EffectInput) -> EffectOutcome:
+        """Apply or take back one effect: once per (application, index, direction), however often it is asked."""
+        return await in_thread(lambda: self._applier.apply(question))
+
+    @activity.defn(name=names.CLOSE_APPLICATION)
+    async def close_application(self, closing: CloseApplicationInput) -> Done:
+        """Release the targets and write the end; once per (application, state)."""
+        await in_thread(lambda: self._ledger.close_application(closing, at=datetime.now(UTC)))
+        return Done()

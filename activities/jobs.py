@@ -1,0 +1,103 @@
+"""What a stage step reads of its job: the pinned template, inputs, results so far, reviewers' edits."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, Protocol
+
+from perdure.policy.templates import parse_template
+
+from perdure.contracts.base import BlobRef, JsonDict
+from perdure.contracts.decisions import Edits
+from perdure.contracts.job import JobSpec, StepInput
+from perdure.contracts.names import JobId
+from perdure.contracts.template import Template
+from perdure.effects.base import Blobs
+
+
+class JsonBlobs(Blobs, Protocol):
+    """Blobs with JSON on top."""
+
+    def put_json(self, value: Any) -> BlobRef:
+        """Store plain JSON."""
+        ...
+
+    def get_json(self, ref: BlobRef) -> Any:
+        """Read it back, verified."""
+        ...
+
+
+class Rendering(Protocol):
+    """Resolves expressions in a process that can be killed."""
+
+    def render(self, value: Any, context: JsonDict) -> Any:
+        """Return ``value`` with every expression in it resolved. Raises ``UserError``."""
+        ...
+
+
+@dataclass(frozen=True)
+class JobReader:
+    """Reads one step's job; nothing is read before it is asked for."""
+
+    step: StepInput
+    blobs: JsonBlobs
+    renderer: Rendering
+
+    @cached_property
+    def spec(self) -> JobSpec:
+        """The job as pinned at submission."""
+        return JobSpec.model_validate(self.blobs.get_json(self.step.spec))
+
+    @cached_property
+    def template(self) -> Template:
+        """The template as pinned."""
+        return parse_template(self.spec.template_source, path=self.spec.template)
+
+    @cached_property
+    def edits(self) -> list[Edits]:
+        """Reviewers' edits, oldest first."""
+        return [Edits.model_validate(self.blobs.get_json(ref)) for ref in self.step.edits]
+
+    @cached_property
+    def results(self) -> JsonDict:
+        """``{"gather": {source: value}, "analyze": {step: value}, "draft": value, "verify": {check: value}}``."""
+        nested: JsonDict = {"gather": {}, "analyze": {}, "draft": {}, "verify": {}}
+        for key, ref in self.step.results.items():
+            stage, _, name = key.partition(".")
+            value = self.blobs.get_json(ref)["value"]
+            if name:
+                nested[stage][name] = value
+            else:
+                nested[stage] = value
+        return nested
+
+    @cached_property
+    def findings(self) -> list[str]:
+        """What the stages found that a reviewer should know, in stage order."""
+        return [text for ref in self.step.results.values() for text in self.blobs.get_json(ref)["findings"]]
+
+    @property
+    def variables(self) -> JsonDict:
+        """What expressions see."""
+        job = JobId.parse(self.step.job_id)
+        about = {"id": f"{job.thread}-{job.request}", "thread": job.thread, "round": self.step.round}
+        return {"inputs": self.spec.inputs, "job": about, **self.results}
+
+    def render(self, value: Any) -> Any:
+        """Resolve expressions with :attr:`variables`. What has none is returned as it is, without a process."""
+        if not _has_expression(value):
+            return value
+        return self.renderer.render(value, self.variables)
+
+    def keep(self, value: Any, findings: list[str]) -> BlobRef:
+        """Store one step's result the way :attr:`results` reads it."""
+        return self.blobs.put_json({"value": value, "findings": findings})
+
+
+def _has_expression(value: Any) -> bool:
+    if isinstance(value, str):
+        return "{{" in value or "{%" in value or "{#" in value
+    if isinstance(value, dict):
+        return any(_has_expression(inner) for inner in value.values())
+    return isinstance(value, list) and any(_has_expression(inner) for inner in value)

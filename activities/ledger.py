@@ -1,0 +1,121 @@
+"""What a job, a gate and an application write to the ledger, and what they ask it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from datetime import UTC, datetime
+
+from perdure.store.ledger import Ledger
+from temporalio import activity
+
+from activities.running import in_thread
+from perdure.contracts import names
+from perdure.contracts.decisions import CloseGateInput, Decision, GateInput, Weighing, WeighInput
+from perdure.contracts.job import (
+    Admission,
+    AdmitInput,
+    Done,
+    JobPhase,
+    NoteInput,
+    RequestsInput,
+    RequestsResult,
+)
+from perdure.contracts.plan import Plan, read_plan
+from perdure.effects.base import Blobs
+from perdure.policy.gates import weigh
+from perdure.store.signing import verify
+
+PublicKeys = Callable[[], Mapping[str, bytes]]
+"""Reads the public keys of today; a key that was taken away makes its decisions count for nothing."""
+
+
+class Decisions:
+    """Reads decisions whose signatures hold. Everything else in the ledger counts for nothing."""
+
+    def __init__(self, ledger: Ledger, public_keys: PublicKeys) -> None:
+        self._ledger = ledger
+        self._public_keys = public_keys
+
+    def on_plan(self, digest: str) -> list[Decision]:
+        """Verified decisions on one digest, oldest first."""
+        return self._verified(digest=digest)
+
+    def on_job(self, job_id: str) -> list[Decision]:
+        """Verified decisions of one job, oldest first."""
+        return self._verified(job_id=job_id)
+
+    def weigh(self, plan: Plan, digest: str, now: datetime) -> Weighing:
+        """Weigh what lies in the ledger for this plan."""
+        return weigh(plan, digest, self.on_plan(digest), now=now)
+
+    def _verified(self, *, digest: str | None = None, job_id: str | None = None) -> list[Decision]:
+        keys = self._public_keys()
+        found = self._ledger.decisions(digest=digest, job_id=job_id)
+        return [signed.decision for signed in found if verify(signed, keys)]
+
+
+class LedgerActivities:
+    """Thin: each one is idempotent in the ledger by the key its docstring names."""
+
+    def __init__(self, ledger: Ledger, blobs: Blobs, decisions: Decisions) -> None:
+        self._ledger = ledger
+        self._blobs = blobs
+        self._decisions = decisions
+
+    @activity.defn(name=names.ADMIT_JOB)
+    async def admit_job(self, request: AdmitInput) -> Admission:
+        """Number a job; the same job id gives the same numbers again."""
+        return await in_thread(lambda: self._ledger.admit_job(request, at=_now()))
+
+    @activity.defn(name=names.NOTE_JOB)
+    async def note_job(self, note: NoteInput) -> Done:
+        """Write a job's phase; once per (job, step)."""
+        await in_thread(lambda: self._ledger.note_job(note, workflow_id=note.job_id, at=_now()))
+        return Done()
+
+    @activity.defn(name=names.OPEN_GATE)
+    async def open_gate(self, gate: GateInput) -> Done:
+        """Open the gate in the ledger, from when on decisions on its digest are taken; once per gate."""
+        await in_thread(lambda: self._open_gate(gate))
+        return Done()
+
+    def _open_gate(self, gate: GateInput) -> None:
+        now = _now()
+        self._ledger.open_gate(gate, at=now)
+        note = NoteInput(job_id=gate.job_id, step=0, phase=JobPhase.waiting, summary=gate.digest[:8])
+        self._ledger.note_job(note, workflow_id=gate.gate_id, at=now)
+
+    @activity.defn(name=names.WEIGH_DECISIONS)
+    async def weigh_decisions(self, question: WeighInput) -> Weighing:
+        """Verify signatures, weigh under the pinned rule, grant the permit when satisfied; once per digest."""
+        return await in_thread(lambda: self._weigh(question))
+
+    def _weigh(self, question: WeighInput) -> Weighing:
+        now = _now()
+        plan = read_plan(question.digest, self._blobs.get(question.ref))
+        weighing = self._decisions.weigh(plan, question.digest, now)
+        if weighing.outcome == "satisfied":
+            application = names.application_id(question.job_id, plan.envelope.round)
+            self._ledger.grant_permit(
+                digest=question.digest, job_id=question.job_id, application_id=application, at=now
+            )
+        return weighing
+
+    @activity.defn(name=names.CLOSE_GATE)
+    async def close_gate(self, closing: CloseGateInput) -> Done:
+        """Write how a gate ended; once per gate."""
+        await in_thread(lambda: self._ledger.close_gate(closing, at=_now()))
+        return Done()
+
+    @activity.defn(name=names.WEIGH_REQUESTS)
+    async def weigh_requests(self, question: RequestsInput) -> RequestsResult:
+        """Whether a cancel whose signature holds lies in the ledger. Reads only."""
+        return await in_thread(lambda: self._weigh_requests(question))
+
+    def _weigh_requests(self, question: RequestsInput) -> RequestsResult:
+        cancels = [decision for decision in self._decisions.on_job(question.job_id) if decision.kind == "cancel"]
+        return RequestsResult(cancel=bool(cancels), by=cancels[0].by if cancels else "")
+
+
+def _now() -> datetime:
+    return datetime.now(UTC)

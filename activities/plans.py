@@ -1,0 +1,207 @@
+"""Freeze a plan: every expression resolved, every effect planned, nothing computed later."""
+
+from __future__ import annotations
+
+import shutil
+import tempfile
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from datetime import timedelta
+from pathlib import Path
+from typing import Any
+
+from perdure.workspace.processes import GroupRunner
+from temporalio import activity
+
+from activities.jobs import JobReader
+from activities.rules import StageTools
+from activities.running import in_thread
+from activities.undoing import UndoPlanner
+from perdure.contracts import names
+from perdure.contracts.base import JsonDict
+from perdure.contracts.job import PlanRef, PlanResult, StepInput
+from perdure.contracts.plan import (
+    ApprovalRule,
+    Envelope,
+    FileChange,
+    Inverse,
+    PlannedEffect,
+    ReviewRule,
+    Verdict,
+    content_digest,
+    freeze,
+)
+from perdure.contracts.template import ApplyStep, Template
+from perdure.effects.base import Effect, EffectContext, EffectDraft, EffectRequest
+from perdure.errors import Refused, UserError
+
+_ALONE = ReviewRule(approvals=[ApprovalRule(group="maintainers")])
+"""The rule of a plan that takes a job back: one maintainer."""
+
+
+class PlanActivities:
+    """Planning reads the world and changes nothing; a second run within the round gives the same bytes."""
+
+    def __init__(self, tools: StageTools, effects: Mapping[str, Effect], undo: UndoPlanner) -> None:
+        self._tools = tools
+        self._effects = effects
+        self._undo = undo
+
+    @activity.defn(name=names.FREEZE_PLAN)
+    async def freeze_plan(self, step: StepInput) -> PlanResult:
+        """Plan every effect, store the plan, name it by its digest."""
+        return await in_thread(lambda: self._freeze(step))
+
+    def _freeze(self, step: StepInput) -> PlanResult:
+        reader = self._tools.read(step)
+        if reader.spec.undoes:
+            undo = self._undo.plan(reader.spec.undoes)
+            if not undo.effects:
+                return PlanResult(summary="; ".join(undo.findings) or "There is nothing to take back.")
+            envelope = self._envelope(reader, _ALONE, undo.title, undo.findings)
+            return self._store(reader, envelope, undo.effects)
+        try:
+            effects, skipped = self._plan_effects(reader)
+        except UserError as error:
+            if step.parts:
+                return PlanResult(problem=f"The rest of the plan cannot be planned again: {error.message}")
+            raise
+        if not effects:
+            return PlanResult(summary="Nothing to apply: every step was left out.")
+        rule = review_rule(reader)
+        return self._store(reader, self._envelope(reader, rule, _title(reader), skipped), effects)
+
+    def _plan_effects(self, reader: JobReader) -> tuple[list[PlannedEffect], list[str]]:
+        done = self._done_ids(reader)
+        planned: list[PlannedEffect] = []
+        earlier: list[tuple[str, JsonDict]] = list(self._done_bodies(reader))
+        findings = [f"{identifier} is done already, by this job." for identifier in done]
+        for part in reader.template.apply:
+            if part.id in done or not reader.render(part.when):
+                continue
+            effect = self._plan_one(reader, part, earlier)
+            planned.append(effect)
+            earlier.append((effect.kind, effect.body))
+        return planned, findings
+
+    def _done_ids(self, reader: JobReader) -> list[str]:
+        return [effect.id for part in reader.step.parts for effect in self._undo.effects_of(part)]
+
+    def _done_bodies(self, reader: JobReader) -> list[tuple[str, JsonDict]]:
+        return [(effect.kind, effect.body) for part in reader.step.parts for effect in self._undo.effects_of(part)]
+
+    def _plan_one(self, reader: JobReader, part: ApplyStep, earlier: list[tuple[str, JsonDict]]) -> PlannedEffect:
+        kind = self._effects[part.effect]
+        request = EffectRequest(
+            id=part.id,
+            arguments=reader.render(part.arguments),
+            probe=reader.render(part.probe),
+            undo=reader.render(part.undo),
+            require=reader.render(part.require),
+            irreversible=part.irreversible,
+            runs_on=part.runs_on or reader.template.runs_on,
+            attempt_limit=part.attempt_limit,
+            draft=reader.results["draft"],
+            earlier=earlier,
+        )
+        with _reading(self._tools, reader) as context:
+            draft = kind.plan(request, context)
+        return _planned(part, kind, draft)
+
+    def _envelope(self, reader: JobReader, rule: ReviewRule, title: str, findings: list[str]) -> Envelope:
+        step, spec = reader.step, reader.spec
+        draft = reader.results["draft"]
+        verdicts = [Verdict.model_validate(verdict) for verdict in reader.results["verify"].values()]
+        notes = [step.note] if step.note else []
+        return Envelope(
+            job_id=step.job_id,
+            thread=names.JobId.parse(step.job_id).thread,
+            round=step.round,
+            requester=spec.requester,
+            authors=sorted({edit.by for edit in reader.edits}),
+            template=spec.template,
+            template_digest=spec.template_digest,
+            rule=rule,
+            verdicts=verdicts,
+            findings=[*notes, *reader.findings, *findings],
+            base_commit=draft.get("base", ""),
+            title=title,
+            reasons=_reasons(reader),
+            changes=[FileChange.model_validate(change) for change in draft.get("changes", [])],
+            created_at=step.at,
+            expires_at=step.at + timedelta(seconds=rule.expires_after_seconds),
+            undoes=spec.undoes,
+            previous=step.previous,
+        )
+
+    def _store(self, reader: JobReader, envelope: Envelope, effects: list[PlannedEffect]) -> PlanResult:
+        digest, data = freeze(envelope, effects)
+        plan = PlanRef(
+            digest=digest,
+            content=content_digest(effects),
+            ref=self._tools.blobs.put(data),
+            effects=len(effects),
+            round=envelope.round,
+            expires_at=envelope.expires_at,
+            needs_gate=bool(envelope.rule.approvals),
+            needs_decision=not reader.spec.plan_only,
+        )
+        self._tools.ledger.record_plan(job_id=reader.step.job_id, plan=plan, envelope=envelope, at=reader.step.at)
+        return PlanResult(plan=plan, summary=envelope.title)
+
+
+def review_rule(reader: JobReader) -> ReviewRule:
+    """The template's rule with its expressions resolved, as it is pinned into the plan."""
+    template: Template = reader.template
+    review = template.review
+    return ReviewRule(
+        approvals=[ApprovalRule(group=rule.group, count=rule.count) for rule in review.approvals],
+        requester_may_approve=bool(reader.render(review.requester_may_approve)),
+        expires_after_seconds=int(review.expires.after.total_seconds()),
+        editable=list(review.editable),
+    )
+
+
+def _planned(part: ApplyStep, kind: Effect, draft: EffectDraft) -> PlannedEffect:
+    """Put one planned effect together; refuse one without an inverse or a reason why there is none."""
+    inverse: Inverse = draft.inverse
+    if inverse.body is None and not inverse.irreversible and not inverse.none_needed:
+        raise Refused(f"Step {part.id!r} ({kind.kind}) has no inverse; declare `undo:` or `irreversible: <why>`.")
+    return PlannedEffect(
+        id=part.id,
+        kind=kind.kind,
+        version=kind.version,
+        summary=draft.summary,
+        body=draft.body,
+        target=draft.target,
+        requires=draft.requires,
+        inverse=inverse,
+        artifacts=draft.artifacts,
+        runs_on="worker" if draft.runs_on == "worker" else "sandbox",
+        ways_out=draft.ways_out,
+        attempt_limit_seconds=int(part.attempt_limit.total_seconds()),
+        on_failure=part.on_failure,
+    )
+
+
+def _analysis(reader: JobReader) -> list[Any]:
+    return [value for value in reader.results["analyze"].values() if isinstance(value, dict)]
+
+
+def _title(reader: JobReader) -> str:
+    titles = [value["title"] for value in _analysis(reader) if isinstance(value.get("title"), str)]
+    return titles[-1] if titles else reader.template.summary or reader.template.name
+
+
+def _reasons(reader: JobReader) -> list[str]:
+    return [str(reason) for value in _analysis(reader) for reason in value.get("reasons", [])]
+
+
+@contextmanager
+def _reading(tools: StageTools, reader: JobReader) -> Iterator[EffectContext]:
+    scratch = Path(tempfile.mkdtemp(prefix="planning-"))
+    try:
+        runner = GroupRunner(scratch / "planning.lock", lambda _pgid, _boot: None)
+        yield EffectContext(blobs=tools.blobs, scratch=scratch, runner=runner, now=reader.step.at)
+    finally:
+        shutil.rmtree(scratch, ignore_errors=True)

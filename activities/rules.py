@@ -1,0 +1,175 @@
+"""Gather and analyze: named rules that only read."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from perdure.store.ledger import Ledger
+from temporalio import activity
+
+from activities.jobs import JobReader, JsonBlobs, Rendering
+from activities.running import in_thread
+from perdure.contracts import names
+from perdure.contracts.job import JobOutline, JobPhase, NoteInput, SourceOutline, StepInput, StepResult
+from perdure.contracts.template import Template
+from perdure.errors import Conflict, StageFailed, UserError
+from perdure.rules.base import DraftSpace, Rule, RuleClass, RuleContext, RuleResult
+
+_PHASE_ORDER = {
+    JobPhase.gathering: 1,
+    JobPhase.analyzing: 2,
+    JobPhase.drafting: 3,
+    JobPhase.verifying: 4,
+}
+
+
+@dataclass(frozen=True)
+class StageTools:
+    """What all stage activities share."""
+
+    ledger: Ledger
+    blobs: JsonBlobs
+    renderer: Rendering
+    rules: Mapping[str, Rule]
+    check: Callable[[Template], None]
+    """Refuses a template whose rules or effects this worker does not have."""
+
+    def read(self, step: StepInput) -> JobReader:
+        """Read the step's job."""
+        return JobReader(step, self.blobs, self.renderer)
+
+    def begin(self, step: StepInput, phase: JobPhase) -> None:
+        """Say in the ledger that the job's round has reached ``phase``; said once however often it is called."""
+        note = NoteInput(job_id=step.job_id, step=step.round * 10 + _PHASE_ORDER[phase], phase=phase)
+        self.ledger.note_job(note, workflow_id=f"{step.job_id}/stages", at=step.at)
+
+    def end(self, step: StepInput, stage: str, result: StepResult) -> StepResult:
+        """Write one step's line of the timeline."""
+        name = f"{stage}.{step.name}" if step.name else stage
+        body = {
+            "stage": stage,
+            "name": step.name,
+            "round": step.round,
+            "status": result.status,
+            "summary": result.summary,
+            "result": result.result.model_dump() if result.result else None,
+        }
+        # One draft may follow another in a round: the result's hash keeps their lines apart and a retry the same.
+        key = f"{step.round}/{name}/{result.result.sha256[:16] if result.result else result.summary[:64]}"
+        self.ledger.append(
+            thread=names.JobId.parse(step.job_id).thread,
+            kind="stage",
+            actor="perdure",
+            body=body,
+            job_id=step.job_id,
+            workflow_id=f"{step.job_id}/stages",
+            step=key,
+            at=step.at,
+        )
+        return result
+
+    def run_rule(
+        self, reader: JobReader, name: str, arguments: Any, rule_class: RuleClass, space: DraftSpace | None = None
+    ) -> RuleResult:
+        """Resolve the arguments and run a rule."""
+        rule = self.rules.get(name)
+        if rule is None or rule.rule_class != rule_class:
+            raise UserError(f"There is no {rule_class} rule {name!r}. `perdure templates validate` names the nearest.")
+        context = RuleContext(
+            blobs=self.blobs,
+            now=reader.step.at,
+            inputs=reader.spec.inputs,
+            results=reader.results,
+            edits=reader.edits,
+            space=space,
+        )
+        return rule.run(reader.render(arguments), context)
+
+
+class RuleActivities:
+    """Reads of the world and conclusions from them. Running one twice reads twice and changes nothing."""
+
+    def __init__(self, tools: StageTools) -> None:
+        self._tools = tools
+
+    @activity.defn(name=names.OPEN_JOB)
+    async def open_job(self, step: StepInput) -> JobOutline:
+        """Read the pinned template and say which stages there are. Refuses a job that has ended."""
+        return await in_thread(lambda: self._open_job(step))
+
+    def _open_job(self, step: StepInput) -> JobOutline:
+        job = self._tools.ledger.job(step.job_id)
+        if job.phase.is_final:
+            raise Conflict(f"{job.name} has ended ({job.phase}); a job is never started again.")
+        reader = self._tools.read(step)
+        if reader.spec.undoes:
+            return JobOutline(undoes=reader.spec.undoes, plan_only=reader.spec.plan_only)
+        self._tools.check(reader.template)
+        return outline_of(reader.template, plan_only=reader.spec.plan_only)
+
+    @activity.defn(name=names.GATHER_SOURCE)
+    async def gather_source(self, step: StepInput) -> StepResult:
+        """Read one named source."""
+        return await in_thread(lambda: self._gather(step))
+
+    def _gather(self, step: StepInput) -> StepResult:
+        self._tools.begin(step, JobPhase.gathering)
+        reader = self._tools.read(step)
+        source = reader.template.gather.sources[step.name]
+        found = self._tools.run_rule(reader, source.use, source.arguments, "source")
+        ref = reader.keep(found.value, found.findings)
+        return self._tools.end(step, "gather", StepResult(result=ref, summary=found.summary[:500]))
+
+    @activity.defn(name=names.ANALYZE)
+    async def analyze(self, step: StepInput) -> StepResult:
+        """Run the analysis steps in order and say whether there is anything to do."""
+        return await in_thread(lambda: self._analyze(step))
+
+    def _analyze(self, step: StepInput) -> StepResult:
+        self._tools.begin(step, JobPhase.analyzing)
+        reader = self._tools.read(step)
+        analysis = reader.template.analyze
+        findings: list[str] = []
+        summaries: list[str] = []
+        for name, part in analysis.steps.items():
+            if part.prompt and not part.use:
+                raise StageFailed(f"Analysis step {name!r} is a prompt; this version of Perdure asks no models.")
+            found = self._tools.run_rule(reader, part.use, part.arguments, "analysis")
+            reader.results["analyze"][name] = found.value
+            findings += found.findings
+            summaries.append(found.summary)
+        ref = reader.keep(reader.results["analyze"], findings)
+        if reader.render(analysis.finish_when):
+            summary = str(reader.render(analysis.finish_message))[:500]
+            return self._tools.end(step, "analyze", StepResult(result=ref, summary=summary, status="finished"))
+        summary = " · ".join(text for text in summaries if text)[:500]
+        return self._tools.end(step, "analyze", StepResult(result=ref, summary=summary))
+
+
+def outline_of(template: Template, *, plan_only: bool) -> JobOutline:
+    """The shape of a template's stages, as much as the workflow must know."""
+    gather, draft = template.gather, template.draft
+    sources = [
+        SourceOutline(
+            name=name,
+            attempts=source.attempts or gather.attempts,
+            attempt_limit_seconds=int((source.attempt_limit or gather.attempt_limit).total_seconds()),
+            optional=source.optional,
+        )
+        for name, source in gather.sources.items()
+    ]
+    checks = [
+        SourceOutline(name=name, attempts=1, attempt_limit_seconds=int(check.attempt_limit.total_seconds()) + 60)
+        for name, check in template.verify.checks.items()
+    ]
+    return JobOutline(
+        sources=sources,
+        has_analysis=bool(template.analyze.steps),
+        has_draft=draft is not None,
+        checks=checks,
+        redraft=template.verify.redrafts,
+        draft_limit_seconds=int(draft.attempt_limit.total_seconds()) if draft else 600,
+        plan_only=plan_only,
+    )

@@ -1,0 +1,56 @@
+"""How every activity runs: the library in a thread, heartbeats beside it, errors told to Temporal by kind."""
+
+from __future__ import annotations
+
+import asyncio
+import contextvars
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from typing import TypeVar
+
+from temporalio import activity
+from temporalio.exceptions import ApplicationError
+
+from perdure.errors import EffectUnknown, PerdureError, SetupError
+
+Result = TypeVar("Result")
+
+_BEAT_SECONDS = 1.0
+_THREADS = ThreadPoolExecutor(max_workers=32, thread_name_prefix="activity")
+
+
+async def in_thread(work: Callable[[], Result]) -> Result:
+    """Run ``work`` in a thread until it ends, heartbeating, so that a dead worker is noticed within seconds.
+
+    A cancelled activity leaves its thread to end by itself: every step is either private or guarded by the ledger.
+
+    Raises:
+        ApplicationError: ``work`` raised; its type is the error's class.
+    """
+    loop = asyncio.get_running_loop()
+    context = contextvars.copy_context()
+    task = loop.run_in_executor(_THREADS, lambda: context.run(work))
+    try:
+        while not task.done():
+            await asyncio.wait({task}, timeout=_BEAT_SECONDS)
+            if not task.done():
+                activity.heartbeat()
+        return task.result()
+    except Exception as error:
+        raise to_application_error(error) from error
+
+
+def to_application_error(error: Exception) -> ApplicationError:
+    """Map an error to Temporal's: what a person or a policy must act on is never retried, a machine's state is.
+
+    An error that nobody foresaw ends the step with its text instead of being retried for ever out of sight.
+    """
+    if isinstance(error, ApplicationError):
+        return error
+    kind = type(error).__name__
+    if isinstance(error, SetupError | EffectUnknown | OSError):
+        return ApplicationError(str(error), type=kind, non_retryable=False)
+    if isinstance(error, PerdureError):
+        return ApplicationError(error.message, type=kind, non_retryable=True)
+    activity.logger.exception("unforeseen error")
+    return ApplicationError(f"Unforeseen {kind}: {error}. This is a fault in Perdure.", type=kind, non_retryable=True)

@@ -1,0 +1,164 @@
+"""Draft in a private workspace, verify on a throwaway copy of exactly what was drafted."""
+
+from __future__ import annotations
+
+import shutil
+import tempfile
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from perdure.workspace.copies import DraftCopy, export_tree, open_draft
+from perdure.workspace.sandbox import Sandbox
+from temporalio import activity
+
+from activities.jobs import JobReader
+from activities.rules import StageTools
+from activities.running import in_thread
+from perdure.contracts import names
+from perdure.contracts.base import BlobRef, JsonDict
+from perdure.contracts.job import JobPhase, StepInput, StepResult
+from perdure.contracts.plan import Verdict
+from perdure.contracts.template import Check, DraftStep
+from perdure.effects.base import Finished
+from perdure.errors import UserError
+from perdure.rules.base import DraftSpace
+from perdure.workspace.git import Repository, identity, open_repository
+from perdure.workspace.space import DraftedFiles
+
+FindSandbox = Callable[[], Sandbox]
+"""Finds and proves the sandbox when it is first needed; raises ``SetupError`` with how to install it."""
+
+
+class WorkspaceActivities:
+    """Private work only: a second run starts from a clean folder and gives the same objects."""
+
+    def __init__(self, tools: StageTools, folder: Path, sandbox: FindSandbox) -> None:
+        self._tools = tools
+        self._folder = folder
+        self._sandbox = sandbox
+
+    @activity.defn(name=names.DRAFT)
+    async def draft(self, step: StepInput) -> StepResult:
+        """Write in a private workspace and build the commit, its id fixed by the round's time."""
+        return await in_thread(lambda: self._draft(step))
+
+    def _draft(self, step: StepInput) -> StepResult:
+        self._tools.begin(step, JobPhase.drafting)
+        reader = self._tools.read(step)
+        draft = reader.template.draft
+        if draft is None:
+            raise UserError("The template has no draft stage.")
+        repository, base = base_of(reader)
+        folder = Path(tempfile.mkdtemp(prefix="draft-", dir=_made(self._folder)))
+        try:
+            copy = open_draft(repository, base, folder)
+            findings = [text for part in draft.steps for text in self._run_step(reader, part, copy)]
+            value = self._commit(reader, copy, str(reader.render(draft.message)))
+        finally:
+            shutil.rmtree(folder, ignore_errors=True)
+        count = len(value["changes"])
+        result = StepResult(result=reader.keep(value, findings), summary=f"{count} file{'s' * (count != 1)} changed")
+        return self._tools.end(step, "draft", result)
+
+    def _run_step(self, reader: JobReader, part: DraftStep, copy: DraftSpace) -> list[str]:
+        if part.agent:
+            if part.optional:
+                return [f"{part.agent} was skipped: no model is configured. The rules' result stands."]
+            raise UserError(f"Draft step {part.agent} needs a model; this version of Perdure runs none.")
+        return self._tools.run_rule(reader, part.use, part.arguments, "draft", copy).findings
+
+    def _commit(self, reader: JobReader, copy: DraftCopy, message: str) -> JsonDict:
+        repository, _ = base_of(reader)
+        who = identity(repository)
+        if who is None:
+            raise UserError(
+                "Git does not know who you are. Run `git config user.name NAME` and `git config user.email ADDRESS`."
+            )
+        return copy.commit(message, who, reader.step.at, self._tools.blobs)
+
+    @activity.defn(name=names.RUN_CHECK)
+    async def run_check(self, step: StepInput) -> StepResult:
+        """Give one verdict on exactly the drafted content."""
+        return await in_thread(lambda: self._check(step))
+
+    def _check(self, step: StepInput) -> StepResult:
+        self._tools.begin(step, JobPhase.verifying)
+        reader = self._tools.read(step)
+        check = reader.template.verify.checks[step.name]
+        verdict, findings = self._judge(reader, step.name, check)
+        status = {"failed": "failed", "passed": "ok"}.get(verdict.status, "skipped")
+        ref = reader.keep(verdict.model_dump(mode="json"), findings)
+        result = StepResult.model_validate({"result": ref, "summary": verdict.detail[:400], "status": status})
+        return self._tools.end(step, "verify", result)
+
+    def _judge(self, reader: JobReader, name: str, check: Check) -> tuple[Verdict, list[str]]:
+        if not reader.render(check.when):
+            return Verdict(check=name, status="not_run", detail="not asked for"), []
+        if check.use:
+            space = self._space(reader)
+            found = self._tools.run_rule(reader, check.use, check.arguments, "check", space)
+            status = "failed" if found.status == "failed" else "passed"
+            return Verdict.model_validate({"check": name, "status": status, "detail": found.summary}), found.findings
+        if check.run is not None:
+            return self._run_command(reader, name, check)
+        if check.http:
+            raise UserError(f"Check {name!r} asks over HTTP; this version of Perdure has no HTTP checks.")
+        held = bool(reader.render(check.expect))
+        detail = "" if held else f"does not hold: {check.expect}"
+        return Verdict(check=name, status="passed" if held else "failed", detail=detail), []
+
+    def _space(self, reader: JobReader) -> DraftSpace | None:
+        draft = reader.results["draft"]
+        if not draft:
+            return None
+        return DraftedFiles(open_repository(Path(draft["repository"])), draft, self._tools.blobs)
+
+    def _run_command(self, reader: JobReader, name: str, check: Check) -> tuple[Verdict, list[str]]:
+        argv = reader.render(check.run)
+        if not isinstance(argv, list) or not all(isinstance(word, str) for word in argv) or not argv:
+            raise UserError(f"Check {name!r} gives {argv!r}; expected a command as a list of words.")
+        draft = reader.results["draft"]
+        ended = self._run_on(draft, draft["commit"], argv, check)
+        verdict: JsonDict = {"check": name, "status": "passed" if ended.code == 0 else "failed"}
+        verdict["log"] = self._tools.blobs.put(ended.output).model_dump()
+        verdict["detail"] = f"{' '.join(argv)[:120]} ended with {ended.code}"
+        findings: list[str] = []
+        if check.baseline and ended.code != 0:
+            before = self._run_on(draft, draft["base"], argv, check)
+            verdict["baseline"] = "passed" if before.code == 0 else "failed"
+            if before.code != 0:
+                findings.append(f"Check {name} was red before, on the untouched base, too.")
+                verdict["detail"] += "; it was red before, too"
+        return Verdict.model_validate(verdict), findings
+
+    def _run_on(self, draft: JsonDict, commit: str, argv: list[str], check: Check) -> Finished:
+        folder = Path(tempfile.mkdtemp(prefix="check-", dir=_made(self._folder)))
+        try:
+            repository = open_repository(Path(draft["repository"]))
+            pack = BlobRef.model_validate(draft["pack"])
+            export_tree(repository, commit, pack, self._tools.blobs, folder / "tree", with_git=True)
+            return self._sandbox().run(
+                argv, workspace=folder / "tree", network=check.network, limit=check.attempt_limit
+            )
+        finally:
+            shutil.rmtree(folder, ignore_errors=True)
+
+
+def base_of(reader: JobReader) -> tuple[Repository, str]:
+    """The repository and base commit that a draft starts from: those of the job's git.history source.
+
+    Raises:
+        UserError: the template has a draft and no such source.
+    """
+    for name, source in reader.template.gather.sources.items():
+        if source.use == "git.history":
+            history: Any = reader.results["gather"].get(name)
+            if history:
+                return open_repository(Path(history["repository"])), history["head"]
+    raise UserError(f"Template {reader.spec.template} drafts, and gathers no git.history to draft from.")
+
+
+def _made(folder: Path) -> Path:
+    folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+    return folder
