@@ -24,6 +24,8 @@ class Settings(BaseModel):
     temporal_namespace: str = "default"
     temporal_profile: bool = False
     """Temporal's own environment configuration (TEMPORAL_*, TLS, API key, profile) is present and used."""
+    temporal_port: int = 0
+    """Loopback port of the embedded server; 0: any free one."""
     ledger_url: str = ""
     """SQLAlchemy URL; empty: SQLite beneath ``data``."""
     listen: str = ""
@@ -95,6 +97,9 @@ def read_settings(environ: Mapping[str, str] | None = None, *, data: Path | None
         folder = Path.cwd() / folder
     templates = env.get("PERDURE_TEMPLATES")
     listen = env.get("PERDURE_LISTEN", "")
+    port = env.get("PERDURE_TEMPORAL_PORT") or "0"
+    if not port.isdigit() or int(port) > 65535:
+        raise SetupError(f"PERDURE_TEMPORAL_PORT is {port!r}; expected a port number, for example 7233.")
     if listen and not listen.rpartition(":")[2].isdigit():
         raise SetupError(f"PERDURE_LISTEN is {listen!r}; expected host:port, for example 127.0.0.1:8077.")
     return Settings(
@@ -104,6 +109,7 @@ def read_settings(environ: Mapping[str, str] | None = None, *, data: Path | None
         temporal_profile=any(
             env.get(name) for name in ("TEMPORAL_PROFILE", "TEMPORAL_CONFIG_FILE", "TEMPORAL_API_KEY")
         ),
+        temporal_port=int(port),
         ledger_url=env.get("PERDURE_LEDGER_URL", ""),
         listen=listen,
         allowed_hosts=tuple(host for host in env.get("PERDURE_ALLOWED_HOSTS", "").split(",") if host),
