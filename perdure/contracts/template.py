@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import timedelta
 from typing import Annotated, Any, Literal
 
-from pydantic import ConfigDict, Field, PrivateAttr, model_validator
+from pydantic import BeforeValidator, ConfigDict, Field, PrivateAttr, WithJsonSchema, model_validator
 
 from perdure.contracts.base import Contract, JsonDict
 from perdure.contracts.values import Command, Condition, Duration, Money
@@ -141,10 +141,34 @@ class Draft(Part):
 
 
 class Redraft(Part):
-    """Send a red check back to draft so many times, then fail."""
+    """Send a red check back to draft so many times, then fail. Written ``fail`` for: not once."""
 
     redraft: int = Field(ge=0, le=20, strict=True)
     then: Literal["fail"] = "fail"
+
+
+def _read_on_red(value: object) -> object:
+    return {"redraft": 0} if value == "fail" else value
+
+
+OnRed = Annotated[
+    Redraft,
+    BeforeValidator(_read_on_red),
+    WithJsonSchema(
+        {
+            "anyOf": [
+                {"const": "fail"},
+                {
+                    "type": "object",
+                    "properties": {"redraft": {"type": "integer", "minimum": 0}, "then": {"const": "fail"}},
+                    "required": ["redraft"],
+                    "additionalProperties": False,
+                },
+            ]
+        }
+    ),
+]
+"""``fail``, or ``{redraft: 2, then: fail}``."""
 
 
 class Check(Part):
@@ -176,13 +200,13 @@ class Check(Part):
 class Verify(Part):
     """Checks, in parallel."""
 
-    on_failure: Annotated[Literal["fail"] | Redraft, Field(union_mode="left_to_right")] = "fail"
+    on_failure: OnRed = Redraft(redraft=0)
     checks: dict[Name, Check] = {}
 
     @property
     def redrafts(self) -> int:
         """How often a red check goes back to draft."""
-        return self.on_failure.redraft if isinstance(self.on_failure, Redraft) else 0
+        return self.on_failure.redraft
 
 
 class Approvals(Part):
@@ -295,6 +319,10 @@ class Template(Part):
             if spec.type == "git-repository":
                 return f"{self.name}-{{{{ inputs.{name}.slug }}}}"
         return self.name
+
+    def place_of(self, step: ApplyStep) -> Literal["sandbox", "worker"]:
+        """Where a step's command runs: as the step says, else as the template says."""
+        return step.runs_on or self.runs_on
 
     def locate(self, place: Place) -> str:
         """Return ``path:line`` of a place, or of the nearest place around it that stands in the file."""

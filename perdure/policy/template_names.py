@@ -1,0 +1,145 @@
+"""What a template's parts say about each other: names in expressions, checks, inputs that need inputs."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from perdure.contracts.base import JsonDict
+from perdure.contracts.template import Place, Template
+from perdure.errors import UserError
+from perdure.policy.expressions import ExpressionError, has_expression, parse_source, used_paths, whole_expression
+from perdure.policy.inputs import read_default
+from perdure.policy.names import suggest
+
+Problem = tuple[Place, str]
+"""Where, and what is wrong there."""
+
+_ANY = "*"
+_RENDERED: tuple[tuple[tuple[str, ...], tuple[str, ...], bool], ...] = (
+    # (place, names that exist there, it is a condition)
+    (("thread",), ("inputs",), False),
+    (("lock",), ("inputs",), False),
+    (("gather", "sources", _ANY, "with"), ("inputs", "job"), False),
+    (("analyze", "steps", _ANY, "with"), ("inputs", "job", "gather", "analyze"), False),
+    (("analyze", "finish_when"), ("inputs", "job", "gather", "analyze"), True),
+    (("analyze", "finish_message"), ("inputs", "job", "gather", "analyze"), False),
+    (("draft", "message"), ("inputs", "job", "gather", "analyze"), False),
+    (("draft", "steps", _ANY, "with"), ("inputs", "job", "gather", "analyze"), False),
+    (("verify", "checks", _ANY, "with"), ("inputs", "job", "gather", "analyze", "draft"), False),
+    (("verify", "checks", _ANY, "run"), ("inputs", "job", "gather", "analyze", "draft"), False),
+    (("verify", "checks", _ANY, "http"), ("inputs", "job", "gather", "analyze", "draft"), False),
+    (("verify", "checks", _ANY, "expect"), ("inputs", "job", "gather", "analyze", "draft"), True),
+    (("verify", "checks", _ANY, "when"), ("inputs", "job", "gather", "analyze", "draft"), True),
+    (("review", "requester_may_approve"), ("inputs", "job", "gather", "analyze", "draft", "verify"), True),
+    (("apply", _ANY, "when"), ("inputs", "job", "gather", "analyze", "draft", "verify"), True),
+    *(
+        (("apply", _ANY, key), ("inputs", "job", "gather", "analyze", "draft", "verify"), False)
+        for key in ("with", "probe", "undo", "require", "settle", "verify")
+    ),
+)
+"""Every place where expressions are read, in the order of the stages: a stage sees what came before it."""
+
+_PROSE = ("summary", "help")
+
+
+def find_problems(template: Template, raw: JsonDict) -> list[Problem]:
+    """Return what is wrong inside a template whose fields are well formed; ``raw`` is what the YAML said."""
+    return [
+        *_check_expressions(template, raw),
+        *_check_inputs(template),
+        *_check_agents(template),
+        *_check_steps(template),
+    ]
+
+
+def _check_expressions(template: Template, raw: JsonDict) -> Iterator[Problem]:
+    for place, source in _strings(raw, ()):
+        if not has_expression(source) or place[-1] in _PROSE:
+            continue
+        found = next((rule for rule in _RENDERED if _fits(rule[0], place)), None)
+        if found is None:
+            yield place, f"Expressions are not read in {str(place[-1])!r}; write the value out."
+        else:
+            yield from _check_source(template, place, source, names=found[1], is_condition=found[2])
+
+
+def _check_source(
+    template: Template, place: Place, source: str, *, names: Sequence[str], is_condition: bool
+) -> Iterator[Problem]:
+    try:
+        paths = sorted(used_paths(source))
+        if is_condition and whole_expression(parse_source(source)) is None:
+            yield place, f"{source!r} makes text, which is never a no; expected one expression."
+    except ExpressionError as error:
+        yield place, error.message
+        return
+    for path in paths:
+        if path[0] not in names:
+            yield place, f"There is no {path[0]!r} at this stage.{suggest(path[0], names)}"
+            continue
+        known = _known_inside(template, place, path[0])
+        if len(path) > 1 and known is not None and path[1] not in known:
+            yield place, f"There is no {'.'.join(path)!r}.{suggest(path[1], known, f'names in {path[0]}')}"
+
+
+def _known_inside(template: Template, place: Place, name: str) -> list[str] | None:
+    """Return what ``name`` has inside at this place; ``None`` when a template does not say."""
+    if name == "inputs":
+        return list(template.inputs)
+    if name == "gather":
+        return list(template.gather.sources)
+    if name == "verify":
+        return list(template.verify.checks)
+    if name == "analyze":
+        steps = list(template.analyze.steps)
+        return steps[: steps.index(str(place[2]))] if place[:2] == ("analyze", "steps") else steps
+    return None
+
+
+def _fits(pattern: tuple[str, ...], place: Place) -> bool:
+    return len(place) >= len(pattern) and all(
+        wanted in (_ANY, part) for wanted, part in zip(pattern, place, strict=False)
+    )
+
+
+def _strings(value: Any, place: Place) -> Iterator[tuple[Place, str]]:
+    if isinstance(value, str):
+        yield place, value
+    elif isinstance(value, Mapping):
+        for key, inner in value.items():
+            yield from _strings(inner, (*place, key))
+    elif isinstance(value, list):
+        for position, inner in enumerate(value):
+            yield from _strings(inner, (*place, position))
+
+
+def _check_inputs(template: Template) -> Iterator[Problem]:
+    for name, spec in template.inputs.items():
+        for needed in spec.needs:
+            if needed not in template.inputs:
+                known = suggest(needed, template.inputs, "inputs")
+                yield ("inputs", name, "needs"), f"There is no input {needed!r}.{known}"
+        try:
+            read_default(name, spec)
+        except UserError as error:
+            yield ("inputs", name, "default"), error.message
+
+
+def _check_agents(template: Template) -> Iterator[Problem]:
+    for position, step in enumerate(template.draft.steps if template.draft else []):
+        for name in step.done_when:
+            if name not in template.verify.checks:
+                known = suggest(name, template.verify.checks, "checks")
+                yield ("draft", "steps", position, "done_when"), f"There is no check {name!r}.{known}"
+
+
+def _check_steps(template: Template) -> Iterator[Problem]:
+    seen: set[str] = set()
+    for position, step in enumerate(template.apply):
+        if step.id in seen:
+            yield ("apply", position, "id"), f"Two apply steps are called {step.id!r}; each needs an id of its own."
+        seen.add(step.id)
+        undo = step.undo
+        if isinstance(undo, str) and undo != "none_needed" and not has_expression(undo):
+            yield ("apply", position, "undo"), f"undo is {undo!r}; expected none_needed, a command or fields."
