@@ -26,6 +26,7 @@ from temporalio.worker.workflow_sandbox import SandboxedWorkflowRunner, SandboxR
 
 from activities.applying import Applier
 from activities.effects import EffectActivities
+from activities.histories import HistoryActivities
 from activities.ledger import Decisions, LedgerActivities
 from activities.plans import PlanActivities
 from activities.rules import RuleActivities, StageTools
@@ -49,7 +50,9 @@ SUPPORTED_GENERATIONS = (names.CODE_GENERATION,)
 log = logging.getLogger("perdure.worker")
 
 
-def build_activities(settings: Settings, ledger: Ledger, renderer: Renderer) -> list[Callable[..., Any]]:
+def build_activities(
+    client: Client, settings: Settings, ledger: Ledger, renderer: Renderer
+) -> list[Callable[..., Any]]:
     """Every activity, with its ports."""
     blobs, effects, rules = BlobStore(settings.blobs), default_effects(), default_rules()
 
@@ -70,6 +73,7 @@ def build_activities(settings: Settings, ledger: Ledger, renderer: Renderer) -> 
         WorkspaceActivities(tools, settings.workspaces, functools.cache(Sandbox.find)),
         PlanActivities(tools, effects, undo),
         EffectActivities(ledger, blobs, decisions, effects, applier),
+        HistoryActivities(client, ledger, blobs),
     ]
     found = [getattr(room, name) for room in rooms for name in dir(room)]
     return [method for method in found if hasattr(method, "__temporal_activity_definition")]
@@ -81,7 +85,7 @@ def build_worker(client: Client, settings: Settings, ledger: Ledger, renderer: R
         client,
         task_queue=names.QUEUE,
         workflows=WORKFLOWS,
-        activities=build_activities(settings, ledger, renderer),
+        activities=build_activities(client, settings, ledger, renderer),
         workflow_runner=SandboxedWorkflowRunner(
             restrictions=SandboxRestrictions.default.with_passthrough_modules("perdure", "rfc8785", "annotated_types")
         ),
@@ -101,7 +105,8 @@ async def refuse_stranded(client: Client) -> None:
         SetupError: names that work and how to carry on.
     """
     known = ", ".join(f"'{generation}'" for generation in SUPPORTED_GENERATIONS)
-    query = f"ExecutionStatus = 'Running' AND {names.CODE_ATTRIBUTE} IS NOT NULL AND {names.CODE_ATTRIBUTE} NOT IN ({known})"
+    attribute = names.CODE_ATTRIBUTE
+    query = f"ExecutionStatus = 'Running' AND {attribute} IS NOT NULL AND {attribute} NOT IN ({known})"
     stranded = [execution.id async for execution in client.list_workflows(query, limit=20)]
     if stranded:
         raise SetupError(

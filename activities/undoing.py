@@ -32,11 +32,8 @@ class UndoPlanner:
         job = self._ledger.job(job_id)
         draft = UndoDraft(title=f"take back {job.name}: {job.title}".rstrip(": "))
         rows = self._ledger.intents(job_id=job_id)
-        undone = {
-            (row.application_id, row.index)
-            for row in rows
-            if row.direction == "undo" and row.state in ("done", "already")
-        }
+        back = [row for row in rows if row.direction == "undo" and row.state in ("done", "already")]
+        undone = {(row.application_id, row.index) for row in back}
         final = False
         for row in sorted(rows, key=lambda row: (row.started_at, row.index), reverse=True):
             if row.direction != "do" or row.state != "done" or (row.application_id, row.index) in undone:

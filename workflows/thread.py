@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import asyncio
+from datetime import timedelta
 
 from temporalio import workflow
 from temporalio.exceptions import ApplicationError
 
 from perdure.contracts import names
-from perdure.contracts.job import Admission, AdmitInput, ChildEvent, JobState, ThreadState
+from perdure.contracts.job import Admission, AdmitInput, ArchiveInput, ChildEvent, Done, JobState, ThreadState
 from workflows.calls import call, start_child
 
+_ARCHIVE_LIMIT = timedelta(minutes=2)
 _REMEMBERED = 50
 """Job ids kept beside the open ones; what is older the ledger knows (it refuses a second admission by itself)."""
 
@@ -23,13 +25,18 @@ class ThreadWorkflow:
     def __init__(self, state: ThreadState) -> None:
         self._thread = state.thread
         self._open = list(state.open_jobs)
+        self._ended = list(state.ended)
         self._seen = list(state.seen)
         self._admitting = asyncio.Lock()
 
     @workflow.run
     async def run(self, state: ThreadState) -> ThreadState:
-        """Admit until Temporal suggests a new run, then carry the state over."""
-        await workflow.wait_condition(lambda: workflow.info().is_continue_as_new_suggested())
+        """Admit until Temporal suggests a new run, then carry the state over. Histories of ended jobs are kept."""
+        while not workflow.info().is_continue_as_new_suggested():
+            await workflow.wait_condition(lambda: self._ended or workflow.info().is_continue_as_new_suggested())
+            if self._ended:
+                await call(names.ARCHIVE_JOB, ArchiveInput(job_id=self._ended[0]), Done, limit=_ARCHIVE_LIMIT)
+                self._ended.pop(0)
         await workflow.wait_condition(workflow.all_handlers_finished)
         workflow.continue_as_new(self.state())
 
@@ -56,8 +63,9 @@ class ThreadWorkflow:
         """A job has ended."""
         if event.child_id in self._open:
             self._open.remove(event.child_id)
+            self._ended.append(event.child_id)
 
     @workflow.query(name=names.STATE_QUERY)
     def state(self) -> ThreadState:
         """Open and remembered jobs."""
-        return ThreadState(thread=self._thread, open_jobs=self._open, seen=self._seen)
+        return ThreadState(thread=self._thread, open_jobs=self._open, ended=self._ended, seen=self._seen)

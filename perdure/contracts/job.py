@@ -91,11 +91,19 @@ class Admission(Contract):
     """The same request had been admitted before."""
 
 
+class ArchiveInput(Contract):
+    """Keep the closed histories of a job, its gates and its applications: Temporal forgets them after retention."""
+
+    job_id: str
+
+
 class ThreadState(Contract):
     """What a thread carries over continue-as-new."""
 
     thread: str
     open_jobs: list[str] = []
+    ended: list[str] = []
+    """Jobs that have ended and whose histories are not archived yet."""
     seen: list[str] = []
     """The last job ids admitted, newest last, at most 200; older ones the ledger knows."""
 

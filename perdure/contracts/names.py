@@ -37,6 +37,7 @@ OPEN_APPLICATION = "open_application"
 APPLY_EFFECT = "apply_effect"
 CLOSE_APPLICATION = "close_application"
 NOTE_JOB = "note_job"
+ARCHIVE_JOB = "archive_job"
 WEIGH_REQUESTS = "weigh_requests"
 """Activities are registered under these names; a test checks that each one is."""
 
