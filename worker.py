@@ -13,13 +13,6 @@ from contextlib import contextmanager
 from datetime import timedelta
 from typing import Any
 
-from perdure.effects.registry import default_effects
-from perdure.policy.templates import check_template
-from perdure.rules.registry import default_rules
-from perdure.runtime.journal import JournalInterceptor, fail_predecessors
-from perdure.runtime.renderer import Renderer
-from perdure.store.ledger import Ledger
-from perdure.workspace.sandbox import Sandbox
 from temporalio.client import Client
 from temporalio.worker import Worker
 from temporalio.worker.workflow_sandbox import SandboxedWorkflowRunner, SandboxRestrictions
@@ -34,11 +27,18 @@ from activities.undoing import UndoPlanner
 from activities.workspaces import WorkspaceActivities
 from perdure.contracts import names
 from perdure.contracts.template import Template
+from perdure.effects.registry import default_effects
 from perdure.errors import PerdureError, SetupError
+from perdure.policy.templates import check_template
+from perdure.rules.registry import default_rules
 from perdure.runtime.connect import connect
+from perdure.runtime.journal import JournalInterceptor, fail_predecessors
+from perdure.runtime.renderer import Renderer
 from perdure.settings import Settings
 from perdure.store.blobs import BlobStore
+from perdure.store.ledger import Ledger
 from perdure.store.signing import public_keys
+from perdure.workspace.sandbox import Sandbox
 from workflows.apply import ApplyWorkflow
 from workflows.gate import GateWorkflow
 from workflows.job import JobWorkflow

@@ -11,8 +11,6 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
-from perdure.store.ledger import BeginEffect, IntentRow, Ledger
-from perdure.workspace.processes import GroupRunner, end_group, take_lock
 from temporalio.exceptions import ApplicationError
 
 from activities.ledger import Decisions
@@ -23,6 +21,8 @@ from perdure.contracts.names import JobId
 from perdure.contracts.plan import Inverse, Plan, PlannedEffect, read_plan
 from perdure.effects.base import Blobs, Effect, EffectContext, Found, Probe
 from perdure.errors import EffectFailed, EffectUnknown, Refused
+from perdure.store.ledger import BeginEffect, IntentRow, Ledger
+from perdure.workspace.processes import GroupRunner, end_group, take_lock
 
 _LOCK_PATIENCE = timedelta(seconds=30)
 """How long to wait for a target's lock after its holder's processes were ended."""

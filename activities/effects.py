@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 from datetime import UTC, datetime
 
-from perdure.store.ledger import Ledger
 from temporalio import activity
 
 from activities.applying import Applier
@@ -23,6 +22,7 @@ from perdure.contracts.job import Done, JobPhase, NoteInput
 from perdure.contracts.plan import Plan, read_plan
 from perdure.effects.base import Blobs, Effect
 from perdure.errors import Refused
+from perdure.store.ledger import Ledger
 
 
 class EffectActivities:

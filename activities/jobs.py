@@ -6,14 +6,13 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, Protocol
 
-from perdure.policy.templates import parse_template
-
 from perdure.contracts.base import BlobRef, JsonDict
 from perdure.contracts.decisions import Edits
 from perdure.contracts.job import JobSpec, StepInput
 from perdure.contracts.names import JobId
 from perdure.contracts.template import Template
 from perdure.effects.base import Blobs
+from perdure.policy.templates import parse_template
 
 
 class JsonBlobs(Blobs, Protocol):

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from datetime import UTC, datetime
 
-from perdure.store.ledger import Ledger
 from temporalio import activity
 
 from activities.running import in_thread
@@ -23,6 +22,7 @@ from perdure.contracts.job import (
 from perdure.contracts.plan import Plan, read_plan
 from perdure.effects.base import Blobs
 from perdure.policy.gates import weigh
+from perdure.store.ledger import Ledger
 from perdure.store.signing import verify
 
 PublicKeys = Callable[[], Mapping[str, bytes]]

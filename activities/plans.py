@@ -10,7 +10,6 @@ from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
-from perdure.workspace.processes import GroupRunner
 from temporalio import activity
 
 from activities.jobs import JobReader
@@ -34,6 +33,7 @@ from perdure.contracts.plan import (
 from perdure.contracts.template import ApplyStep, Template
 from perdure.effects.base import Effect, EffectContext, EffectDraft, EffectRequest
 from perdure.errors import Refused, UserError
+from perdure.workspace.processes import GroupRunner
 
 _ALONE = ReviewRule(approvals=[ApprovalRule(group="maintainers")])
 """The rule of a plan that takes a job back: one maintainer."""

@@ -6,7 +6,6 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from perdure.store.ledger import Ledger
 from temporalio import activity
 
 from activities.jobs import JobReader, JsonBlobs, Rendering
@@ -16,6 +15,7 @@ from perdure.contracts.job import JobOutline, JobPhase, NoteInput, SourceOutline
 from perdure.contracts.template import Template
 from perdure.errors import Conflict, StageFailed, UserError
 from perdure.rules.base import DraftSpace, Rule, RuleClass, RuleContext, RuleResult
+from perdure.store.ledger import Ledger
 
 _PHASE_ORDER = {
     JobPhase.gathering: 1,

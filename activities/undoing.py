@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from perdure.store.ledger import IntentRow, Ledger
-
 from perdure.contracts.job import AppliedPart
 from perdure.contracts.plan import Inverse, Plan, PlannedEffect, read_plan
 from perdure.effects.base import Blobs
+from perdure.store.ledger import IntentRow, Ledger
 
 
 @dataclass

@@ -8,8 +8,6 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from perdure.workspace.copies import DraftCopy, export_tree, open_draft
-from perdure.workspace.sandbox import Sandbox
 from temporalio import activity
 
 from activities.jobs import JobReader
@@ -23,7 +21,9 @@ from perdure.contracts.template import Check, DraftStep
 from perdure.effects.base import Finished
 from perdure.errors import UserError
 from perdure.rules.base import DraftSpace
+from perdure.workspace.copies import DraftCopy, export_tree, open_draft
 from perdure.workspace.git import Repository, identity, open_repository
+from perdure.workspace.sandbox import Sandbox
 from perdure.workspace.space import DraftedFiles
 
 FindSandbox = Callable[[], Sandbox]
