@@ -60,6 +60,10 @@ class TemporalServer:
         """Return the same server elsewhere; somebody took a port between choosing and binding."""
         return replace(self, port=free_port(), http_port=free_port(), metrics_port=free_port())
 
+    def at(self, port: int) -> TemporalServer:
+        """Return the same server on ``port``."""
+        return replace(self, port=port)
+
     def argv(self) -> list[str]:
         """Return the command line."""
         config = {**DYNAMIC_CONFIG, "frontend.httpAllowedHosts": [self.http_host]}

@@ -1,0 +1,192 @@
+"""Which activities are in flight, written where the next worker finds it.
+
+Temporal learns of a dead worker only when an activity's time limit passes, minutes later. So each activity is named in a
+small file before it starts; a worker that starts alone on its data folder fails the ones its dead predecessors left, and
+Temporal gives them out again at once. The file outlives the activity for a moment: its result may still be on the way
+when the worker dies. Failing an activity that ended, or a later attempt of it, is answered with "not found" and changes
+nothing.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import base64
+import contextlib
+import hashlib
+import json
+import logging
+import os
+from dataclasses import asdict, dataclass
+from datetime import timedelta
+from pathlib import Path
+from typing import Any
+
+from temporalio import activity
+from temporalio.client import Client
+from temporalio.converter import ActivitySerializationContext
+from temporalio.exceptions import ApplicationError
+from temporalio.service import RPCError, RPCStatusCode
+from temporalio.worker import ActivityInboundInterceptor, ExecuteActivityInput, Interceptor
+
+from perdure.runtime.state import boot_id, write_whole
+
+PREDECESSOR_DIED = "PredecessorDied"
+LINGER = timedelta(seconds=5)
+"""How long an entry stays after its activity returned; by then the server has the result."""
+RETRY_AT_ONCE = timedelta(milliseconds=1)
+END = ".json"
+
+log = logging.getLogger("perdure.journal")
+
+
+@dataclass(frozen=True)
+class Entry:
+    """One activity task that a worker process began."""
+
+    token: str
+    """Temporal's task token, base64; it names the attempt too."""
+    namespace: str
+    workflow_id: str
+    workflow_type: str
+    activity_id: str
+    activity_type: str
+    task_queue: str
+    attempt: int
+    process: str
+    """See :func:`process_name`."""
+
+
+def process_name(pid: int) -> str:
+    """Return a name of a running process that no later process can have; empty when it is not there, or a zombie."""
+    try:
+        fields = Path(f"/proc/{pid}/stat").read_text("utf-8", "replace").rpartition(")")[2].split()
+    except OSError:
+        return ""
+    state, start_ticks = fields[0], fields[19]  # fields 3 and 22; the start is counted from boot
+    return "" if state in "ZX" else f"{boot_id()}/{pid}/{start_ticks}"
+
+
+class JournalInterceptor(Interceptor):
+    """Keeps the journal of one worker process in ``folder``."""
+
+    def __init__(self, folder: Path, *, linger: timedelta = LINGER) -> None:
+        self._folder = folder
+        self._linger = linger
+        self._process = process_name(os.getpid())
+
+    def intercept_activity(self, next: ActivityInboundInterceptor) -> ActivityInboundInterceptor:
+        """See base class."""
+        return _Journaling(next, self._folder, self._process, self._linger)
+
+
+class _Journaling(ActivityInboundInterceptor):
+    def __init__(self, next: ActivityInboundInterceptor, folder: Path, process: str, linger: timedelta) -> None:
+        super().__init__(next)
+        self._folder = folder
+        self._process = process
+        self._linger = linger
+
+    async def execute_activity(self, input: ExecuteActivityInput) -> Any:
+        info = activity.info()
+        if info.is_local:  # its worker runs it again with the workflow task
+            return await self.next.execute_activity(input)
+        path = _begin(self._folder, info, self._process)
+        try:
+            return await self.next.execute_activity(input)
+        finally:
+            asyncio.get_running_loop().call_later(self._linger.total_seconds(), _end, path)
+
+
+def _begin(folder: Path, info: activity.Info, process: str) -> Path:
+    """Write the entry. In the event loop: it is one small unsynced file. SIGKILL cannot lose it, and after a power cut
+    the activity's own time limit is good enough.
+
+    A full disk or a lost folder must not stop the activity; it only waits longer if this worker dies.
+    """
+    entry = Entry(
+        token=base64.b64encode(info.task_token).decode("ascii"),
+        namespace=info.namespace,
+        workflow_id=info.workflow_id or "",
+        workflow_type=info.workflow_type or "",
+        activity_id=info.activity_id,
+        activity_type=info.activity_type,
+        task_queue=info.task_queue,
+        attempt=info.attempt,
+        process=process,
+    )
+    path = folder / (hashlib.sha256(info.task_token).hexdigest()[:32] + END)
+    try:
+        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        write_whole(path, json.dumps(asdict(entry)))
+    except OSError as error:
+        log.warning("activity %s of %s is not in the journal: %s", info.activity_type, info.workflow_id, error)
+    return path
+
+
+def _end(path: Path) -> None:
+    with contextlib.suppress(OSError):
+        path.unlink(missing_ok=True)
+
+
+async def fail_predecessors(client: Client, folder: Path) -> int:
+    """Fail, retryably, what dead workers of this data folder left in flight. Returns how many the server took.
+
+    Entries of processes that still run are left alone. Call it before polling, holding the worker's lock.
+    """
+    entries = await asyncio.to_thread(_left_by_the_dead, folder)
+    taken = await asyncio.gather(*(_fail(client, path, entry) for path, entry in entries))
+    return sum(taken)
+
+
+def _left_by_the_dead(folder: Path) -> list[tuple[Path, Entry]]:
+    found = []
+    for path in sorted(folder.glob("*" + END)):
+        try:
+            entry = Entry(**json.loads(path.read_text("utf-8")))
+        except FileNotFoundError:
+            continue  # its own process just ended it
+        except (ValueError, TypeError) as error:
+            log.warning("journal entry %s cannot be read and is dropped: %s", path, error)
+            _end(path)
+            continue
+        if not _is_alive(entry.process):
+            found.append((path, entry))
+    return found
+
+
+def _is_alive(process: str) -> bool:
+    _, _, rest = process.partition("/")
+    pid = rest.partition("/")[0]
+    return pid.isdigit() and process_name(int(pid)) == process
+
+
+async def _fail(client: Client, path: Path, entry: Entry) -> bool:
+    context = ActivitySerializationContext(
+        namespace=entry.namespace,
+        activity_id=entry.activity_id,
+        activity_type=entry.activity_type,
+        activity_task_queue=entry.task_queue,
+        workflow_id=entry.workflow_id,
+        workflow_type=entry.workflow_type,
+        is_local=False,
+    )
+    handle = client.get_async_activity_handle(task_token=base64.b64decode(entry.token)).with_context(context)
+    try:
+        await handle.fail(_predecessor_died(entry))
+    except RPCError as error:
+        if error.status is not RPCStatusCode.NOT_FOUND:
+            log.warning("activity %s of %s could not be failed: %s", entry.activity_type, entry.workflow_id, error)
+            return False  # the entry stays for the next start
+        _end(path)
+        return False
+    log.info("activity %s of %s goes on after its worker died", entry.activity_type, entry.workflow_id)
+    _end(path)
+    return True
+
+
+def _predecessor_died(entry: Entry) -> ApplicationError:
+    return ApplicationError(
+        f"The worker that ran attempt {entry.attempt} of {entry.activity_type} died.",
+        type=PREDECESSOR_DIED,
+        next_retry_delay=RETRY_AT_ONCE,
+    )
