@@ -167,10 +167,11 @@ def template_schema() -> JsonDict:
     return {"$schema": "https://json-schema.org/draft/2020-12/schema", **schema, **title}
 
 
-def outline(template: Template | None, spec: JobSpec, inputs: JsonDict) -> JobOutline:
+def outline(template: Template | None, spec: JobSpec, inputs: JsonDict, *, has_model: bool = False) -> JobOutline:
     """Return the shape of a job's stages for its workflow; ``template`` is ``None`` for a job that takes one back.
 
-    ``inputs`` decides nothing yet: a check whose ``when`` is no answers "skipped" by itself.
+    ``inputs`` decides nothing yet: a check whose ``when`` is no answers "skipped" by itself. Without a model every
+    agent is skipped, and a red check would stay as red as it is: such a draft counts as having no agent.
     """
     if template is None:
         return JobOutline(plan_only=spec.plan_only, undoes=spec.undoes)
@@ -181,7 +182,7 @@ def outline(template: Template | None, spec: JobSpec, inputs: JsonDict) -> JobOu
         has_draft=draft is not None,
         checks=[_outline_check(name, check) for name, check in template.verify.checks.items()],
         redraft=template.verify.redrafts,
-        draft_has_agent=draft is not None and any(step.agent for step in draft.steps),
+        draft_has_agent=has_model and draft is not None and any(step.agent for step in draft.steps),
         draft_limit_seconds=_draft_limit(template),
         plan_only=spec.plan_only,
         undoes=spec.undoes,
