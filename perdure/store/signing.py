@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import os
+import tempfile
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -76,12 +77,9 @@ class DecisionKey:
             ) from error
         if mode & 0o077:
             raise SetupError(f"{path} can be read by others (mode {mode & 0o777:o}). Run `chmod 600 {path}`.")
-        keys = public_keys(folder)
-        if not keys:
-            raise SetupError(
-                f"{folder} holds a decision key but no public half (decision-*.pub). Restore it from a backup."
-            )
-        return cls(folder, _key_id_of_private(path, keys))
+        if not public_keys(folder):
+            raise SetupError(f"{folder} holds a decision key but no public half (decision-*.pub). Restore a backup.")
+        return cls(folder)
 
     @property
     def needs_passphrase(self) -> bool:
@@ -164,12 +162,14 @@ def _pem(private: Ed25519PrivateKey, passphrase: str) -> bytes:
 
 
 def _write_new(path: Path, data: bytes, mode: int) -> None:
-    descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, mode)
+    """Write a file that must not exist yet; whoever looks sees all of it or none."""
+    descriptor, name = tempfile.mkstemp(dir=path.parent, prefix=".new-")
     try:
         with os.fdopen(descriptor, "wb") as file:
             file.write(data)
             file.flush()
+            os.fchmod(file.fileno(), mode)
             os.fsync(file.fileno())
-    except OSError:
-        path.unlink(missing_ok=True)
-        raise
+        path.hardlink_to(name)
+    finally:
+        Path(name).unlink()

@@ -1,0 +1,183 @@
+"""People's signed decisions in the ledger. Recording one is the moment at which it counts."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from datetime import datetime
+from typing import Any
+
+from sqlalchemy import Connection, Row, insert, select, update
+
+from perdure.contracts.decisions import Decision, SignedDecision
+from perdure.errors import Conflict, NotFound, UserError
+from perdure.store import permits, schema
+from perdure.store.chain import time_text
+from perdure.store.events import INSTALLATION, append_event, bodies_of
+from perdure.store.jobs import is_final, job_row
+from perdure.store.plans import OPEN, describe_end, plan_row
+
+
+def record_decision(connection: Connection, signed: SignedDecision, thread: str, at: datetime) -> bool:
+    """Write a decision; ``False`` when exactly this one was written before.
+
+    Raises:
+        Conflict: its id was used for another decision; or what it decides on is past deciding, with how it ended.
+        NotFound: no such plan, job or effect.
+    """
+    decision = signed.decision
+    if decision.kind == "trust":
+        raise UserError("Trust in a template is recorded with trust_template, not as a job's decision.")
+    if _is_recorded(connection, signed):
+        return False
+    job = job_row(connection, decision.job_id)
+    if job.thread != thread:
+        raise Conflict(f"{decision.job_id} belongs to thread {job.thread!r}, not to {thread!r}. Nothing was recorded.")
+    _check(connection, decision, job, at)
+    position = _insert(connection, signed, thread=thread, job_id=decision.job_id, at=at)
+    _take_effect(connection, decision, position)
+    return True
+
+
+def trust_template(connection: Connection, digest: str, by: str, signed: SignedDecision, at: datetime) -> None:
+    """Allow a template's text to run; a no-op when it is trusted already."""
+    decision = signed.decision
+    if (decision.kind, decision.digest, decision.by) != ("trust", digest, by):
+        raise Conflict(f"Decision {decision.id} is no trust in template {digest[:8]} by {by}. Nothing was recorded.")
+    if is_trusted(connection, digest) or _is_recorded(connection, signed):
+        return
+    _insert(connection, signed, thread=INSTALLATION, job_id="", at=at, told=True)
+    values = {"digest": digest, "by": by, "at": time_text(at), "decision_id": decision.id}
+    connection.execute(insert(schema.trusted_templates).values(**values))
+
+
+def is_trusted(connection: Connection, digest: str) -> bool:
+    """Whether a template's text may run."""
+    trusted = schema.trusted_templates
+    return connection.execute(select(trusted.c.digest).where(trusted.c.digest == digest)).first() is not None
+
+
+def find_decision(connection: Connection, decision_id: str) -> SignedDecision | None:
+    """Return the decision of that id, if it was recorded."""
+    decisions = schema.decisions
+    rows = connection.execute(select(decisions).where(decisions.c.id == decision_id)).all()
+    return next(iter(_signed(connection, rows)), None)
+
+
+def list_decisions(
+    connection: Connection, *, digest: str | None = None, job_id: str | None = None, untold: bool = False
+) -> list[SignedDecision]:
+    """Return decisions oldest first; those whose thread was erased are not there any more."""
+    decisions = schema.decisions
+    query = select(decisions)
+    if digest is not None:
+        query = query.where(decisions.c.digest == digest)
+    if job_id is not None:
+        query = query.where(decisions.c.job_id == job_id)
+    if untold:
+        query = query.where(decisions.c.told.is_(False))
+    return _signed(connection, connection.execute(query.order_by(decisions.c.position)).all())
+
+
+def mark_told(connection: Connection, decision_id: str) -> None:
+    """Remember that the workflow was told about a decision."""
+    decisions = schema.decisions
+    connection.execute(update(decisions).where(decisions.c.id == decision_id).values(told=True))
+
+
+def resolution_after(connection: Connection, digest: str, index: int, position: int) -> SignedDecision | None:
+    """Return the newest ``resolve`` for one effect recorded after ``position``, if any."""
+    decisions = schema.decisions
+    query = select(decisions).where(
+        decisions.c.digest == digest, decisions.c.kind == "resolve", decisions.c.position > position
+    )
+    rows = connection.execute(query.order_by(decisions.c.position)).all()
+    found = [signed for signed in _signed(connection, rows) if signed.decision.effect == index]
+    return found[-1] if found else None
+
+
+def _is_recorded(connection: Connection, signed: SignedDecision) -> bool:
+    decisions = schema.decisions
+    row = connection.execute(select(decisions).where(decisions.c.id == signed.decision.id)).one_or_none()
+    if row is None:
+        return False
+    if _signed(connection, [row]) != [signed]:
+        raise Conflict(
+            f"Decision {signed.decision.id} was recorded before with other content ({row.kind} by {row.by}). "
+            "A new decision needs a new id. Nothing was recorded."
+        )
+    return True
+
+
+def _check(connection: Connection, decision: Decision, job: Row[Any], at: datetime) -> None:
+    if decision.kind == "cancel":
+        if is_final(job):
+            raise Conflict(f"Job {job.number} cannot be cancelled any more: it ended as {job.phase!r}.")
+        return
+    plan = plan_row(connection, decision.digest)
+    if plan.job_id != decision.job_id:
+        raise Conflict(f"Plan {plan.digest[:8]} belongs to {plan.job_id}, not to {decision.job_id}.")
+    if decision.kind == "resolve":
+        _check_resolve(connection, decision)
+    elif decision.kind == "withdraw":
+        permits.refuse_late_withdrawal(connection, plan, decision.by)
+    elif plan.state != OPEN:
+        raise Conflict(f"Nobody can {decision.kind} plan {plan.digest[:8]} any more: {describe_end(plan)}.")
+    elif at >= plan.expires_at:
+        raise Conflict(f"Nobody can {decision.kind} plan {plan.digest[:8]} any more: it expired {plan.expires_at}.")
+
+
+def _check_resolve(connection: Connection, decision: Decision) -> None:
+    if decision.effect is None or not decision.answer:
+        raise UserError("A resolve names an effect and says done, not_done or stop.")
+    intents = schema.intents
+    query = select(intents.c.state).where(
+        intents.c.digest == decision.digest, intents.c.effect_index == decision.effect
+    )
+    states = list(connection.execute(query).scalars())
+    what = f"Effect {decision.effect + 1} of plan {decision.digest[:8]}"
+    if not states:
+        raise NotFound(f"{what} was never begun; there is nothing to resolve.")
+    if "unknown" not in states:
+        raise Conflict(f"{what} is not in doubt (it is {states[-1]!r}); there is nothing to resolve.")
+
+
+def _insert(
+    connection: Connection, signed: SignedDecision, *, thread: str, job_id: str, at: datetime, told: bool = False
+) -> int:
+    decision = signed.decision
+    position, _ = append_event(
+        connection,
+        thread=thread,
+        kind=f"decision.{decision.kind}",
+        actor=decision.by,
+        body=signed.model_dump(mode="json"),
+        job_id=job_id,
+        at=at,
+    )
+    connection.execute(
+        insert(schema.decisions).values(
+            id=decision.id,
+            kind=decision.kind,
+            job_id=job_id,
+            digest=decision.digest,
+            by=decision.by,
+            position=position,
+            told=told,
+        )
+    )
+    return position
+
+
+def _take_effect(connection: Connection, decision: Decision, position: int) -> None:
+    """What counts at once, in the same transaction: the arbiter asks for it before the workflow has heard."""
+    if decision.kind == "cancel":
+        jobs = schema.jobs
+        connection.execute(update(jobs).where(jobs.c.job_id == decision.job_id).values(cancelled_by=decision.by))
+    elif decision.kind == "withdraw":
+        permits.withdraw_permit(connection, decision.digest, decision.by)
+
+
+def _signed(connection: Connection, rows: Iterable[Row[Any]]) -> list[SignedDecision]:
+    positions = [row.position for row in rows]
+    bodies = bodies_of(connection, positions)
+    return [SignedDecision.model_validate(bodies[position]) for position in positions if position in bodies]

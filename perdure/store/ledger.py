@@ -1,0 +1,293 @@
+"""The ledger: the evidence, and the arbiter of whether an effect may start. One facade over the rooms beside it.
+
+Every method is one transaction, synchronous and thread-safe. One that writes takes its place as the only writer first,
+so that what it decides on cannot change before it has written. All of them raise ``SetupError`` when the ledger cannot
+be reached, is locked for too long or is full; nothing is half-written then.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import datetime, timedelta
+
+from perdure.contracts.application import CloseApplicationInput, Direction, Receipt
+from perdure.contracts.base import BlobRef, JsonDict
+from perdure.contracts.decisions import CloseGateInput, GateInput, SignedDecision
+from perdure.contracts.http import EventView, JobView, TokenView
+from perdure.contracts.job import Admission, AdmitInput, NoteInput, PlanRef
+from perdure.contracts.plan import Envelope
+from perdure.store import access, arbiter, decisions, events, intents, jobs, permits, plans
+from perdure.store.database import PATIENCE, Database
+from perdure.store.migrate import prepare_ledger
+from perdure.store.rows import BeginEffect, IntentRow, PermitRow, PlanRow, TargetBusy
+
+
+class Ledger:
+    """All that is ever asked of the ledger. Made by :meth:`open`."""
+
+    def __init__(self, database: Database) -> None:
+        self.database = database
+
+    @classmethod
+    def open(cls, url: str, *, patience: timedelta = PATIENCE) -> Ledger:
+        """Open the ledger at an SQLAlchemy URL (sqlite:///… or postgresql+psycopg://…), making or upgrading its tables.
+
+        ``patience``: how long a call waits for another writer before it gives up.
+
+        Raises:
+            SetupError: it cannot be reached or written, or a newer Perdure wrote it.
+        """
+        database = Database(url, patience)
+        try:
+            prepare_ledger(database)
+        except BaseException:
+            database.close()
+            raise
+        return cls(database)
+
+    def close(self) -> None:
+        """Close all connections. The ledger may not be used afterwards."""
+        self.database.close()
+
+    # Jobs
+
+    def admit_job(self, job: AdmitInput, *, at: datetime) -> Admission:
+        """Number a job. Again for the same job id: the same numbers, ``already`` true; ``Conflict`` for other specs."""
+        with self.database.write() as connection:
+            return jobs.admit_job(connection, job, at)
+
+    def job(self, ref: str) -> JobView:
+        """Return a job by whole id, "3", "releases/3" or "@last". Raises ``NotFound`` with the nearest names."""
+        with self.database.read() as connection:
+            return jobs.find_job(connection, ref)
+
+    def jobs(self, *, thread: str | None = None, open_only: bool = False, limit: int = 50) -> list[JobView]:
+        """Return jobs, newest first."""
+        with self.database.read() as connection:
+            return jobs.list_jobs(connection, thread=thread, open_only=open_only, limit=limit)
+
+    def note_job(self, note: NoteInput, *, workflow_id: str, at: datetime) -> None:
+        """Write a change of phase; a no-op when this (workflow id, step) was noted before."""
+        with self.database.write() as connection:
+            jobs.note_job(connection, note, workflow_id, at)
+
+    # Events
+
+    def append(
+        self,
+        *,
+        thread: str,
+        kind: str,
+        actor: str,
+        body: JsonDict,
+        job_id: str = "",
+        workflow_id: str = "",
+        step: str = "",
+        at: datetime,
+    ) -> int:
+        """Add a record and return its position; with (workflow id, step) a second call gives the first position."""
+        with self.database.write() as connection:
+            position, _ = events.append_event(
+                connection,
+                thread=thread,
+                kind=kind,
+                actor=actor,
+                body=body,
+                job_id=job_id,
+                workflow_id=workflow_id,
+                step=step,
+                at=at,
+            )
+            return position
+
+    def events(self, *, job_id: str | None = None, after: int = 0, limit: int = 500) -> list[EventView]:
+        """Return records after a position, oldest first; all jobs' when ``job_id`` is ``None``."""
+        with self.database.read() as connection:
+            return events.read_events(connection, job_id=job_id, after=after, limit=limit)
+
+    def head(self) -> str:
+        """Return the hash of the newest link of the global chain; 64 zeros for an empty ledger."""
+        with self.database.read() as connection:
+            return events.head_of(connection)
+
+    # Plans and gates
+
+    def record_plan(self, *, job_id: str, plan: PlanRef, envelope: Envelope, at: datetime) -> None:
+        """Write a frozen plan; a no-op for a digest already there. ``UserError`` when it contradicts its envelope."""
+        with self.database.write() as connection:
+            plans.record_plan(connection, job_id, plan, envelope, at)
+
+    def plan(self, digest: str) -> PlanRow:
+        """Return the plan of that whole digest. Raises ``NotFound``."""
+        with self.database.read() as connection:
+            return plans.plan_row(connection, digest)
+
+    def plans_like(self, prefix: str) -> list[PlanRow]:
+        """Return every plan ever whose digest starts with ``prefix``; ``UserError`` when that is not hexadecimal."""
+        with self.database.read() as connection:
+            return plans.plans_like(connection, prefix)
+
+    def job_plans(self, job_id: str) -> list[PlanRow]:
+        """Return a job's plans, oldest first."""
+        with self.database.read() as connection:
+            return plans.job_plans(connection, job_id)
+
+    def open_gate(self, gate: GateInput, *, at: datetime) -> None:
+        """Let people decide; a no-op when this gate was opened before. ``Conflict`` when the plan is past that."""
+        with self.database.write() as connection:
+            plans.open_gate(connection, gate, at)
+
+    def close_gate(self, close: CloseGateInput, *, at: datetime, weighed: int | None = None) -> None:
+        """Write how a gate ended; a no-op when it ended so before, ``Conflict`` when otherwise.
+
+        ``weighed``: how many of ``decisions(digest=…)`` the outcome rests on. Given, a decision recorded since is a
+        ``Conflict`` ("weigh again"), so that nobody who was told "recorded" goes unheard.
+        """
+        with self.database.write() as connection:
+            plans.close_gate(connection, close, at, weighed)
+
+    # Decisions
+
+    def record_decision(self, signed: SignedDecision, *, thread: str, at: datetime) -> bool:
+        """Write a signed decision and let it count at once; ``False`` when exactly this one was there before.
+
+        Raises:
+            Conflict: its id was used for other content; its plan's gate is not open (and how it ended); a withdrawal
+                after the permit was spent; a cancel of a job that has ended; a resolve of what is not in doubt.
+            NotFound: no such plan, job or effect.
+        """
+        with self.database.write() as connection:
+            return decisions.record_decision(connection, signed, thread, at)
+
+    def decision(self, decision_id: str) -> SignedDecision | None:
+        """Return the decision of that id, ``None`` when it was never recorded; ask before signing a request again."""
+        with self.database.read() as connection:
+            return decisions.find_decision(connection, decision_id)
+
+    def decisions(self, *, digest: str | None = None, job_id: str | None = None) -> list[SignedDecision]:
+        """Return decisions, oldest first. Their signatures are not checked here."""
+        with self.database.read() as connection:
+            return decisions.list_decisions(connection, digest=digest, job_id=job_id)
+
+    def untold_decisions(self) -> list[SignedDecision]:
+        """Return the decisions that no workflow was told about, oldest first."""
+        with self.database.read() as connection:
+            return decisions.list_decisions(connection, untold=True)
+
+    def mark_told(self, decision_id: str) -> None:
+        """Remember that the workflow was told."""
+        with self.database.write() as connection:
+            decisions.mark_told(connection, decision_id)
+
+    # Permits and effects
+
+    def grant_permit(
+        self, *, digest: str, job_id: str, application_id: str, at: datetime, weighed: int | None = None
+    ) -> None:
+        """Give an application the right to apply a digest; a no-op when it has it.
+
+        ``weighed``: as in :meth:`close_gate`. Without it, any person whose last word is not "approve" stops it.
+
+        Raises:
+            Refused: the gate was not satisfied, the approval was withdrawn, or another application has the right.
+        """
+        with self.database.write() as connection:
+            permits.grant_permit(connection, digest, job_id, application_id, at, weighed)
+
+    def permit(self, digest: str) -> PermitRow | None:
+        """Return the permit for a digest, if there is one."""
+        with self.database.read() as connection:
+            return permits.find_permit(connection, digest)
+
+    def begin_effect(self, begin: BeginEffect, *, at: datetime) -> IntentRow:
+        """Ask whether an effect may start; when it may, its intent is durable on return.
+
+        One transaction: the permit is this application's and not withdrawn (and is spent now); the application is open;
+        going forward, the job is not cancelled or ended, the effects before have ended well and nothing was taken back
+        yet; going back, it was done and what came after is settled; the target is free or ours (and is taken now); the
+        effect has no end yet, or is ``unknown`` and a person said "not done" since. Called again it counts an attempt.
+
+        Raises:
+            Refused: with the rule; nothing was written. Its subclass ``TargetBusy`` may pass by itself.
+        """
+        with self.database.write() as connection:
+            return arbiter.begin_effect(connection, begin, at)
+
+    def intent(self, application_id: str, index: int, direction: Direction) -> IntentRow | None:
+        """Return one effect's intent, ``None`` when it was never begun."""
+        with self.database.read() as connection:
+            return intents.find_intent(connection, application_id, index, direction)
+
+    def intents(self, *, application_id: str | None = None, job_id: str | None = None) -> list[IntentRow]:
+        """Return intents by application, index and direction ("do" before "undo")."""
+        with self.database.read() as connection:
+            return intents.list_intents(connection, application_id=application_id, job_id=job_id)
+
+    def note_process(self, application_id: str, index: int, direction: Direction, *, pgid: int, boot_id: str) -> None:
+        """Remember the process group of the newest attempt. Raises ``NotFound`` without an intent."""
+        with self.database.write() as connection:
+            arbiter.note_process(connection, application_id, index, direction, pgid, boot_id)
+
+    def finish_effect(self, receipt: Receipt, ref: BlobRef, *, at: datetime) -> None:
+        """Write how an effect ended; a no-op when it is written that it ended so.
+
+        ``unknown`` may still become another end. Without an intent only already, drift, refused and stopped are taken.
+
+        Raises:
+            Conflict: it has another end already, or no intent.
+        """
+        with self.database.write() as connection:
+            arbiter.finish_effect(connection, receipt, ref, at)
+
+    def resolution(self, application_id: str, index: int, direction: Direction) -> SignedDecision | None:
+        """Return the newest ``resolve`` recorded since the effect became ``unknown``; ``None`` while none is."""
+        with self.database.read() as connection:
+            found = intents.find_intent(connection, application_id, index, direction)
+            if found is None or found.state != "unknown":
+                return None
+            asked = intents.asked_at(connection, found)
+            return decisions.resolution_after(connection, found.digest, index, asked)
+
+    def close_application(self, close: CloseApplicationInput, *, at: datetime) -> None:
+        """Release the application's targets and write its end; a no-op when it ended so before.
+
+        Raises:
+            Conflict: it ended otherwise, or an effect's end is still open.
+        """
+        with self.database.write() as connection:
+            arbiter.close_application(connection, close, at)
+
+    # Access
+
+    def add_token(self, principal: str, groups: Sequence[str], may: Sequence[str], *, at: datetime) -> TokenView:
+        """Make a token; only the view returned here holds its text. ``may``: read, submit, decide."""
+        with self.database.write() as connection:
+            return access.add_token(connection, principal, groups, may, at)
+
+    def token(self, text: str) -> TokenView | None:
+        """Return the token of that text; ``None`` when there is none or it was revoked."""
+        with self.database.read() as connection:
+            return access.find_token(connection, text)
+
+    def tokens(self) -> list[TokenView]:
+        """Return all tokens without their texts, oldest first, revoked ones too."""
+        with self.database.read() as connection:
+            return access.list_tokens(connection)
+
+    def revoke_token(self, token_id: str, *, at: datetime) -> None:
+        """End a token at once. Raises ``NotFound``."""
+        with self.database.write() as connection:
+            access.revoke_token(connection, token_id, at)
+
+    def trust_template(self, digest: str, *, by: str, at: datetime, decision: SignedDecision) -> None:
+        """Allow a template's text to run; ``decision`` is the signed ``trust`` by the same person for that digest."""
+        with self.database.write() as connection:
+            decisions.trust_template(connection, digest, by, decision, at)
+
+    def is_trusted(self, digest: str) -> bool:
+        """Whether a template's text may run."""
+        with self.database.read() as connection:
+            return decisions.is_trusted(connection, digest)
+
+
+__all__ = ["BeginEffect", "IntentRow", "Ledger", "PermitRow", "PlanRow", "TargetBusy"]

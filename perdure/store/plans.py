@@ -1,0 +1,214 @@
+"""Plans and their gates in the ledger: frozen, open, decided."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import Any
+
+from sqlalchemy import Connection, Row, func, insert, select, update
+
+from perdure.contracts.base import BlobRef
+from perdure.contracts.decisions import CloseGateInput, GateInput
+from perdure.contracts.job import PlanRef
+from perdure.contracts.plan import Envelope
+from perdure.errors import Conflict, NotFound, UserError
+from perdure.store import schema
+from perdure.store.chain import time_of, time_text
+from perdure.store.events import append_event, clean
+from perdure.store.jobs import job_row
+from perdure.store.rows import PlanRow
+
+NOT_OPENED = "not_opened"
+OPEN = "open"
+
+
+def record_plan(connection: Connection, job_id: str, plan: PlanRef, envelope: Envelope, at: datetime) -> None:
+    """Write a frozen plan; a no-op for a digest already there.
+
+    Earlier plans of the same round that nobody was asked about are superseded: the draft was frozen again.
+    """
+    _check_plan(job_id, plan, envelope)
+    job = job_row(connection, job_id)
+    if _row(connection, plan.digest) is not None:
+        return
+    position, _ = append_event(
+        connection,
+        thread=job.thread,
+        kind="plan.frozen",
+        actor="perdure",
+        body={"plan": plan.model_dump(mode="json"), "title": clean(envelope.title), "undoes": envelope.undoes},
+        job_id=job_id,
+        at=at,
+    )
+    _supersede_unopened(connection, job_id, plan.round)
+    connection.execute(
+        insert(schema.plans).values(
+            digest=plan.digest,
+            content=plan.content,
+            ref_sha256=plan.ref.sha256,
+            ref_size=plan.ref.size_bytes,
+            job_id=job_id,
+            round=plan.round,
+            effects=plan.effects,
+            needs_gate=plan.needs_gate,
+            state=NOT_OPENED,
+            gate_id="",
+            title=clean(envelope.title),
+            undoes=envelope.undoes,
+            expires_at=time_text(plan.expires_at),
+            position=position,
+        )
+    )
+
+
+def open_gate(connection: Connection, gate: GateInput, at: datetime) -> None:
+    """Let people decide on a plan; a no-op when this gate was opened before, also when it has closed since."""
+    plan = plan_row(connection, gate.digest)
+    if plan.gate_id == gate.gate_id:
+        return
+    _check_gate(plan, gate.job_id, NOT_OPENED, "A gate cannot open")
+    append_event(
+        connection,
+        thread=job_row(connection, plan.job_id).thread,
+        kind="gate.opened",
+        actor="perdure",
+        body={"gate_id": gate.gate_id, "digest": gate.digest, "expires_at": time_text(gate.expires_at)},
+        job_id=plan.job_id,
+        workflow_id=gate.gate_id,
+        step="open",
+        at=at,
+    )
+    _set_state(connection, gate.digest, OPEN, gate_id=gate.gate_id)
+
+
+def close_gate(connection: Connection, close: CloseGateInput, at: datetime, weighed: int | None) -> None:
+    """Write how a gate ended; a no-op when it ended so before. Raises ``Conflict`` when it ended otherwise.
+
+    ``weighed``: how many decisions on the digest the outcome rests on; one more by now is a ``Conflict``.
+    """
+    plan = plan_row(connection, close.digest)
+    if plan.gate_id == close.gate_id and plan.state == close.outcome:
+        return
+    _check_gate(plan, close.job_id, OPEN, f"Its gate cannot end as {close.outcome!r}")
+    if plan.gate_id != close.gate_id:
+        raise Conflict(f"Plan {close.digest[:8]} waits at {plan.gate_id}, not at {close.gate_id}. Nothing was changed.")
+    refuse_unweighed(connection, close.digest, weighed)
+    append_event(
+        connection,
+        thread=job_row(connection, plan.job_id).thread,
+        kind="gate.closed",
+        actor="perdure",
+        body={
+            "gate_id": close.gate_id,
+            "digest": close.digest,
+            "outcome": close.outcome,
+            "detail": clean(close.detail),
+        },
+        job_id=plan.job_id,
+        workflow_id=close.gate_id,
+        step="close",
+        at=at,
+    )
+    _set_state(connection, close.digest, close.outcome)
+
+
+def refuse_unweighed(connection: Connection, digest: str, weighed: int | None) -> None:
+    """Raise ``Conflict`` when other decisions are recorded than were weighed: somebody would go unheard."""
+    if weighed is None:
+        return
+    decisions = schema.decisions
+    query = select(func.count()).select_from(decisions).where(decisions.c.digest == digest)
+    found = connection.execute(query).scalar_one()
+    if found != weighed:
+        raise Conflict(
+            f"{found} decisions on plan {digest[:8]} are recorded and {weighed} were weighed. Weigh them again."
+        )
+
+
+def plan_row(connection: Connection, digest: str) -> PlanRow:
+    """Return the plan of that whole digest. Raises ``NotFound``."""
+    row = _row(connection, digest)
+    if row is None:
+        raise NotFound(f"No plan has the digest {digest[:12]}…. `perdure jobs` shows the plans that wait.")
+    return _plan(row)
+
+
+def plans_like(connection: Connection, prefix: str) -> list[PlanRow]:
+    """Return every plan ever whose digest starts with ``prefix`` (hex digits, any case), by digest."""
+    wanted = prefix.strip().lower()
+    if not wanted or any(char not in "0123456789abcdef" for char in wanted):
+        raise UserError(f"{prefix!r} is no digest; expected hexadecimal digits, at least the first eight.")
+    plans = schema.plans
+    query = select(plans).where(plans.c.digest.startswith(wanted)).order_by(plans.c.digest)
+    return [_plan(row) for row in connection.execute(query)]
+
+
+def job_plans(connection: Connection, job_id: str) -> list[PlanRow]:
+    """Return a job's plans, oldest first."""
+    plans = schema.plans
+    query = select(plans).where(plans.c.job_id == job_id).order_by(plans.c.round, plans.c.position)
+    return [_plan(row) for row in connection.execute(query)]
+
+
+def all_plans(connection: Connection) -> list[PlanRow]:
+    """Return every plan, oldest first."""
+    return [_plan(row) for row in connection.execute(select(schema.plans).order_by(schema.plans.c.position))]
+
+
+def describe_end(plan: PlanRow) -> str:
+    """Say in a few words how a plan's gate stands, for an error."""
+    if plan.state == NOT_OPENED:
+        return "its gate was never opened"
+    return "its gate is open" if plan.state == OPEN else f"its gate ended as {plan.state!r}"
+
+
+def _check_plan(job_id: str, plan: PlanRef, envelope: Envelope) -> None:
+    wrong = []
+    if envelope.job_id != job_id:
+        wrong.append(f"it belongs to {envelope.job_id}, not to {job_id}")
+    if envelope.round != plan.round:
+        wrong.append(f"its round is {envelope.round}, not {plan.round}")
+    if envelope.expires_at != plan.expires_at:
+        wrong.append(f"it expires {envelope.expires_at.isoformat()}, not {plan.expires_at.isoformat()}")
+    if envelope.rule.approvals and not plan.needs_gate:
+        wrong.append("its rule wants approvals and it says that it needs no gate")
+    if wrong:
+        raise UserError(f"Plan {plan.digest[:8]} contradicts its envelope: {'; '.join(wrong)}. Nothing was recorded.")
+
+
+def _check_gate(plan: PlanRow, job_id: str, state: str, what: str) -> None:
+    if plan.job_id != job_id:
+        raise Conflict(f"Plan {plan.digest[:8]} belongs to {plan.job_id}, not to {job_id}. Nothing was changed.")
+    if plan.state != state:
+        raise Conflict(f"{what} for plan {plan.digest[:8]}: {describe_end(plan)}. Nothing was changed.")
+
+
+def _supersede_unopened(connection: Connection, job_id: str, round_number: int) -> None:
+    plans = schema.plans
+    same_round = (plans.c.job_id == job_id, plans.c.round == round_number, plans.c.state == NOT_OPENED)
+    connection.execute(update(plans).where(*same_round).values(state="superseded"))
+
+
+def _set_state(connection: Connection, digest: str, state: str, **more: str) -> None:
+    connection.execute(update(schema.plans).where(schema.plans.c.digest == digest).values(state=state, **more))
+
+
+def _row(connection: Connection, digest: str) -> Row[Any] | None:
+    return connection.execute(select(schema.plans).where(schema.plans.c.digest == digest)).one_or_none()
+
+
+def _plan(row: Row[Any]) -> PlanRow:
+    return PlanRow(
+        digest=row.digest,
+        content=row.content,
+        ref=BlobRef(sha256=row.ref_sha256, size_bytes=row.ref_size),
+        job_id=row.job_id,
+        round=row.round,
+        state=row.state,
+        expires_at=time_of(row.expires_at),
+        title=row.title,
+        effects=row.effects,
+        needs_gate=row.needs_gate,
+        undoes=row.undoes,
+        gate_id=row.gate_id,
+    )

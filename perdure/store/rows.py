@@ -1,0 +1,104 @@
+"""What the ledger takes and gives where no contract fits."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Literal
+
+from perdure.contracts.application import Direction
+from perdure.contracts.base import BlobRef
+from perdure.errors import Refused
+
+GateState = Literal[
+    "open", "satisfied", "denied", "changes_requested", "expired", "cancelled", "superseded", "not_opened"
+]
+"""superseded: replaced by a newer plan · not_opened: nobody was asked yet, or ever."""
+
+
+class TargetBusy(Refused):
+    """Another application holds the target. The one refusal that may pass by itself: wait and ask again."""
+
+
+@dataclass(frozen=True)
+class PlanRow:
+    """A frozen plan as the ledger knows it."""
+
+    digest: str
+    content: str
+    ref: BlobRef
+    job_id: str
+    round: int
+    state: GateState
+    """How its gate stands, or ended."""
+    expires_at: datetime
+    title: str
+    effects: int
+    needs_gate: bool
+    undoes: str
+    """Job id that this plan takes back; empty for a plan that goes forward."""
+    gate_id: str
+    """Workflow id of its gate; empty before one was opened."""
+
+
+@dataclass(frozen=True)
+class PermitRow:
+    """The right to apply one digest."""
+
+    digest: str
+    job_id: str
+    application_id: str
+    """Empty: withdrawn before it was granted."""
+    state: str
+    """granted, spent or withdrawn."""
+    withdrawn_by: str
+    closed: str
+    """How the application ended; empty while it is open."""
+
+
+@dataclass(frozen=True)
+class BeginEffect:
+    """Asks the arbiter whether one effect may start."""
+
+    application_id: str
+    job_id: str
+    thread: str
+    digest: str
+    index: int
+    """From 0."""
+    direction: Direction
+    effect_id: str
+    kind: str
+    target: str
+    irreversible: bool
+
+
+@dataclass(frozen=True)
+class IntentRow:
+    """One effect in one direction: begun, and how it ended."""
+
+    application_id: str
+    job_id: str
+    digest: str
+    index: int
+    direction: Direction
+    effect_id: str
+    kind: str
+    target: str
+    state: str
+    """``intent`` while nobody wrote how it ended, else an ``EffectState``."""
+    attempts: int
+    """How often it was begun; 0 when it ended without having been begun."""
+    pgid: int
+    """Process group of the newest attempt; 0 before :meth:`Ledger.note_process`."""
+    boot_id: str
+    receipt_ref: BlobRef | None
+    detail: str
+    started_at: datetime | None
+    """First attempt; ``None`` when it ended without having been begun."""
+    finished_at: datetime | None
+
+    @property
+    def is_final(self) -> bool:
+        """Whether how it ended is known and stays so."""
+        return self.state not in ("intent", "unknown")

@@ -1,0 +1,182 @@
+"""The ledger's tables. ``events``, ``contents`` and ``chain`` are the evidence; the rest is what the arbiter looks up.
+
+Times are text in UTC with microseconds (:func:`perdure.store.chain.time_text`): what is hashed is what is stored.
+"""
+
+from __future__ import annotations
+
+from sqlalchemy import Boolean, Column, ForeignKey, Index, Integer, LargeBinary, MetaData, String, Table, Text
+from sqlalchemy import UniqueConstraint as Unique
+
+metadata = MetaData(
+    naming_convention={
+        "ix": "ix_%(table_name)s_%(column_0_N_name)s",
+        "uq": "uq_%(table_name)s_%(column_0_N_name)s",
+        "fk": "fk_%(table_name)s_%(column_0_N_name)s",
+        "pk": "pk_%(table_name)s",
+    }
+)
+
+events = Table(
+    "events",
+    metadata,
+    Column("position", Integer, primary_key=True, autoincrement=False),
+    Column("thread", Text, nullable=False),
+    Column("seq", Integer, nullable=False),
+    Column("kind", Text, nullable=False),
+    Column("at", Text, nullable=False),
+    Column("actor", Text, nullable=False),
+    Column("job_id", Text, nullable=False),
+    Column("workflow_id", Text),  # both null or both set: null is distinct from null in a unique constraint
+    Column("step", Text),
+    Column("content_hash", String(64), nullable=False),
+    Column("prev", String(64), nullable=False),
+    Column("hash", String(64), nullable=False),
+    Unique("thread", "seq"),
+    Unique("workflow_id", "step"),
+    Index(None, "job_id", "position"),
+)
+"""One header a record. Rows are only ever added."""
+
+contents = Table(
+    "contents",
+    metadata,
+    Column("position", Integer, ForeignKey("events.position"), primary_key=True, autoincrement=False),
+    Column("salt", LargeBinary, nullable=False),
+    Column("body", Text, nullable=False),
+)
+"""A record's body, apart from its header: deleting the row erases it and leaves the chain whole."""
+
+chain = Table(
+    "chain",
+    metadata,
+    Column("position", Integer, ForeignKey("events.position"), primary_key=True, autoincrement=False),
+    Column("event_hash", String(64), nullable=False),
+    Column("prev", String(64), nullable=False),
+    Column("hash", String(64), nullable=False),
+)
+"""The one chain over all threads. Rows are only ever added."""
+
+jobs = Table(
+    "jobs",
+    metadata,
+    Column("job_id", Text, primary_key=True),
+    Column("number", Integer, nullable=False, unique=True),
+    Column("thread", Text, nullable=False),
+    Column("sequence", Integer, nullable=False),
+    Column("template", Text, nullable=False),
+    Column("requester", Text, nullable=False),
+    Column("spec_sha256", String(64), nullable=False),
+    Column("spec_size", Integer, nullable=False),
+    Column("phase", Text, nullable=False),
+    Column("summary", Text, nullable=False),
+    Column("created_at", Text, nullable=False),
+    Column("updated_at", Text, nullable=False),
+    Column("cancelled_by", Text, nullable=False),
+    Unique("thread", "sequence"),
+)
+
+plans = Table(
+    "plans",
+    metadata,
+    Column("digest", String(64), primary_key=True),
+    Column("content", String(64), nullable=False),
+    Column("ref_sha256", String(64), nullable=False),
+    Column("ref_size", Integer, nullable=False),
+    Column("job_id", Text, ForeignKey("jobs.job_id"), nullable=False),
+    Column("round", Integer, nullable=False),
+    Column("effects", Integer, nullable=False),
+    Column("needs_gate", Boolean, nullable=False),
+    Column("state", Text, nullable=False),
+    Column("gate_id", Text, nullable=False),
+    Column("title", Text, nullable=False),
+    Column("undoes", Text, nullable=False),
+    Column("expires_at", Text, nullable=False),
+    Column("position", Integer, nullable=False),
+    Index(None, "job_id"),
+    Index(None, "undoes"),
+)
+
+decisions = Table(
+    "decisions",
+    metadata,
+    Column("id", Text, primary_key=True),
+    Column("kind", Text, nullable=False),
+    Column("job_id", Text, nullable=False),
+    Column("digest", Text, nullable=False),
+    Column("by", Text, nullable=False),
+    Column("position", Integer, ForeignKey("events.position"), nullable=False, unique=True),
+    Column("told", Boolean, nullable=False),
+    Index(None, "digest"),
+    Index(None, "job_id"),
+)
+"""Where each decision lies; the signed decision itself is the content of its event."""
+
+permits = Table(
+    "permits",
+    metadata,
+    Column("digest", String(64), ForeignKey("plans.digest"), primary_key=True),
+    Column("job_id", Text, nullable=False),
+    Column("application_id", Text),  # null: withdrawn before it was granted
+    Column("state", Text, nullable=False),  # granted, spent, withdrawn
+    Column("withdrawn_by", Text, nullable=False),
+    Column("closed", Text, nullable=False),  # how the application ended; empty while it is open
+    Unique("application_id"),
+)
+
+intents = Table(
+    "intents",
+    metadata,
+    Column("application_id", Text, primary_key=True),
+    Column("effect_index", Integer, primary_key=True, autoincrement=False),
+    Column("direction", Text, primary_key=True),
+    Column("job_id", Text, nullable=False),
+    Column("digest", String(64), nullable=False),
+    Column("effect_id", Text, nullable=False),
+    Column("kind", Text, nullable=False),
+    Column("target", Text, nullable=False),
+    Column("state", Text, nullable=False),
+    Column("attempts", Integer, nullable=False),
+    Column("pgid", Integer, nullable=False),
+    Column("boot_id", Text, nullable=False),
+    Column("receipt_sha256", String(64)),
+    Column("receipt_size", Integer),
+    Column("detail", Text, nullable=False),
+    Column("started_at", Text),  # null: it ended without having been begun
+    Column("finished_at", Text),
+    Column("asked", Integer, nullable=False),  # position of the record that said "unknown"; 0 when none did
+    Index(None, "job_id"),
+)
+
+target_locks = Table(
+    "target_locks",
+    metadata,
+    Column("target", Text, primary_key=True),
+    Column("application_id", Text, nullable=False),
+    Column("job_id", Text, nullable=False),
+    Column("taken_at", Text, nullable=False),
+)
+
+tokens = Table(
+    "tokens",
+    metadata,
+    Column("id", Text, primary_key=True),
+    Column("sha256", String(64), nullable=False, unique=True),
+    Column("principal", Text, nullable=False),
+    Column("groups", Text, nullable=False),  # JSON list
+    Column("may", Text, nullable=False),  # JSON list
+    Column("created_at", Text, nullable=False),
+    Column("revoked_at", Text),
+)
+
+trusted_templates = Table(
+    "trusted_templates",
+    metadata,
+    Column("digest", String(64), primary_key=True),
+    Column("by", Text, nullable=False),
+    Column("at", Text, nullable=False),
+    Column("decision_id", Text, nullable=False),
+)
+
+APPEND_ONLY = ("events", "chain")
+"""Tables whose rows triggers protect against UPDATE, DELETE and being replaced."""
