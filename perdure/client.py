@@ -1,0 +1,208 @@
+"""All that a front door can ask for, typed: on Temporal and the store. Who is asking was proven by the door."""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+from collections.abc import Callable
+from datetime import UTC, datetime
+from typing import TypeVar
+
+from perdure.contracts import names
+from perdure.contracts.base import BlobRef
+from perdure.contracts.canonical import canonical_bytes
+from perdure.contracts.http import (
+    CancelRequest,
+    DecideAnswer,
+    DecideRequest,
+    EventPage,
+    JobView,
+    ResolveRequest,
+    SubmitRequest,
+    TemplateView,
+    TrustRequest,
+    UndoRequest,
+)
+from perdure.contracts.job import AdmitInput, JobSpec
+from perdure.deciding import Decider
+from perdure.errors import Conflict, NotFound, UserError
+from perdure.intake import Intake
+from perdure.policy.authorize import Principal, Right, authorize
+from perdure.runtime.messenger import Messenger
+from perdure.store.blobs import BlobStore
+from perdure.store.ledger import Ledger
+from perdure.store.reading import Reader
+
+Answer = TypeVar("Answer")
+
+LOOK_SECONDS = 0.1
+"""How often a long poll looks into the ledger; the writer is another process."""
+
+UNDO = "undo"
+"""Stands as the template of a job that takes another one back."""
+
+
+class Client:
+    """One installation as the front doors see it. Lives on one event loop; the store is asked in threads."""
+
+    def __init__(
+        self,
+        *,
+        ledger: Ledger,
+        blobs: BlobStore,
+        reader: Reader,
+        intake: Intake,
+        decider: Decider,
+        messenger: Messenger,
+        now: Callable[[], datetime] = lambda: datetime.now(UTC),
+    ) -> None:
+        self.ledger = ledger
+        self.reader = reader
+        self.intake = intake
+        self.messenger = messenger
+        self.now = now
+        self._blobs = blobs
+        self._decider = decider
+
+    async def submit(self, principal: Principal, request: SubmitRequest) -> JobView:
+        """Start a job; the same request again is the same job.
+
+        Raises:
+            NotFound, Refused, UserError: as :meth:`Intake.prepare` says.
+            Conflict: the request id was used for something else.
+            SetupError: no worker answers; the request may be sent again.
+        """
+        authorize(principal, "submit")
+        prepared = await asyncio.to_thread(self.intake.prepare, request, principal.name)
+        return await self._admit(prepared.job_id, prepared.spec)
+
+    async def undo(self, principal: Principal, ref: str, request: UndoRequest) -> JobView:
+        """Start a job that takes another one back; its plan asks for approval like any other.
+
+        Raises:
+            Conflict: the job has not ended, left nothing to take back, or is being taken back already.
+        """
+        authorize(principal, "submit")
+        job = await asyncio.to_thread(self.ledger.job, ref)
+        undoing = str(names.JobId(job.thread, request.request_id))
+        await asyncio.to_thread(self._check_undo, job, undoing)
+        spec = JobSpec(
+            template=UNDO,
+            template_source="",
+            template_digest=hashlib.sha256(b"").hexdigest(),
+            inputs={},
+            requester=principal.name,
+            undoes=job.job_id,
+        )
+        return await self._admit(undoing, spec)
+
+    async def decide(self, principal: Principal, digest: str, request: DecideRequest) -> DecideAnswer:
+        """Decide on exactly one plan. The same decision again is the same decision.
+
+        Raises:
+            NotFound: no such plan.
+            Conflict: its gate is not open; says how it ended.
+            Refused: no right to decide, or the passphrase does not open the decision key.
+            SetupError: recorded, but the gate could not be told yet.
+        """
+        authorize(principal, "decide")
+        weighing = await self._decider.decide(principal, digest, request)
+        row = await asyncio.to_thread(self.ledger.plan, digest)
+        job = await self.job(principal, row.job_id)
+        return DecideAnswer(decision_id=request.decision_id, weighing=weighing, job=job)
+
+    async def resolve(self, principal: Principal, ref: str, request: ResolveRequest) -> JobView:
+        """Say what became of an effect in doubt. Raises ``Conflict`` when it is not in doubt."""
+        authorize(principal, "decide")
+        job = await asyncio.to_thread(self.ledger.job, ref)
+        await self._decider.resolve(principal, job, request)
+        return await self.job(principal, job.job_id)
+
+    async def cancel(self, principal: Principal, ref: str, request: CancelRequest) -> JobView:
+        """Stop a job at its next boundary. Whoever asked for it may, and whoever may decide.
+
+        Raises:
+            Conflict: it has ended.
+        """
+        job = await asyncio.to_thread(self.ledger.job, ref)
+        is_own = job.requester == principal.name and "submit" in principal.may
+        authorize(principal, "submit" if is_own else "decide")
+        await self._decider.cancel(principal, job, request)
+        return await self.job(principal, job.job_id)
+
+    async def trust(self, principal: Principal, request: TrustRequest) -> TemplateView:
+        """Let a repository's template run, by the digest of the text that the person has read.
+
+        Raises:
+            Conflict: the text is another one by now.
+        """
+        authorize(principal, "decide")
+        view = await asyncio.to_thread(self.intake.show, request.name, request.folder)
+        if view.digest != request.digest:
+            raise Conflict(
+                f"Template {request.name!r} has the digest {view.digest[:12]} by now, not {request.digest[:12]}. "
+                f"Read it again: `perdure templates show {request.name}`."
+            )
+        await asyncio.to_thread(
+            self._decider.trust, principal, view.digest, request.decision_id, view.path, request.passphrase
+        )
+        return await asyncio.to_thread(self.intake.show, request.name, request.folder)
+
+    async def job(self, principal: Principal, ref: str) -> JobView:
+        """Return one job; while it waits, with who is still needed."""
+        return await self.read(principal, lambda: self.reader.job(ref, now=self.now()))
+
+    async def follow(self, principal: Principal, ref: str, *, after: int, wait_seconds: float) -> EventPage:
+        """Return a job's events after a position; while there is none, wait for one so long."""
+        authorize(principal, "read")
+        clock = asyncio.get_running_loop().time
+        deadline = clock() + wait_seconds
+        job_id = (await asyncio.to_thread(self.ledger.job, ref)).job_id
+        while True:
+            events = await asyncio.to_thread(self.ledger.events, job_id=job_id, after=after)
+            if events or clock() >= deadline:
+                return EventPage(events=events, job=await self.job(principal, job_id))
+            await asyncio.sleep(LOOK_SECONDS)
+
+    async def read(self, principal: Principal, question: Callable[[], Answer], right: Right = "read") -> Answer:
+        """Return what the store answers to ``question``, asked in a thread, when ``principal`` has the right."""
+        authorize(principal, right)
+        return await asyncio.to_thread(question)
+
+    async def retell(self) -> int:
+        """Pass on decisions that workflows may not have heard of; return how many."""
+        return await self._decider.retell()
+
+    async def _admit(self, job_id: str, spec: JobSpec) -> JobView:
+        ref = await asyncio.to_thread(self._pin, spec)
+        await self.messenger.admit(
+            AdmitInput(job_id=job_id, spec=ref, template=spec.template, requester=spec.requester)
+        )
+        return await asyncio.to_thread(self.reader.job, job_id, now=self.now())
+
+    def _pin(self, spec: JobSpec) -> BlobRef:
+        try:
+            return self._blobs.put(canonical_bytes(spec.model_dump(mode="json")))
+        except ValueError as error:
+            raise UserError(f"The inputs cannot be pinned: {error}") from error
+
+    def _check_undo(self, job: JobView, undoing: str) -> None:
+        if self._is_admitted(undoing):
+            return  # the same request again
+        if not job.phase.is_final:
+            raise Conflict(
+                f"{job.name} has not ended: it is {job.phase}. `perdure cancel {job.number}` stops it first."
+            )
+        if job.undone_by:
+            raise Conflict(f"{job.name} is taken back by {job.undone_by}. `perdure show {job.undone_by}` follows it.")
+        fates = {(row.digest, row.index, row.direction): row.state for row in self.ledger.intents(job_id=job.job_id)}
+        done = [key[:2] for key, state in fates.items() if key[2] == "do" and state == "done"]
+        if all(fates.get((*key, "undo")) in {"done", "already"} for key in done):
+            raise Conflict(f"{job.name} ({job.phase}) left nothing in the world that could be taken back.")
+
+    def _is_admitted(self, job_id: str) -> bool:
+        try:
+            self.ledger.job(job_id)
+        except NotFound:
+            return False
+        return True

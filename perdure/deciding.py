@@ -1,0 +1,193 @@
+"""People's decisions on their way: signed, written to the ledger, then told to the workflow that waits for them."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from datetime import datetime
+from typing import Any
+
+from perdure.contracts import names
+from perdure.contracts.base import BlobRef
+from perdure.contracts.decisions import Decision, DecisionNotice, Edits, SignedDecision, Weighing
+from perdure.contracts.http import CancelRequest, DecideRequest, JobView, ResolveRequest
+from perdure.contracts.job import Poke
+from perdure.contracts.plan import Plan
+from perdure.errors import Conflict, NotFound, PerdureError, SetupError, UserError
+from perdure.policy.authorize import Principal
+from perdure.policy.gates import GATE_KINDS
+from perdure.runtime.messenger import Messenger
+from perdure.store.blobs import BlobStore
+from perdure.store.ledger import Ledger
+from perdure.store.plans import describe_end
+from perdure.store.reading import Reader
+from perdure.store.signing import DecisionKey
+
+
+class Decider:
+    """Records and passes on decisions of principals who were authorized before.
+
+    A decision counts from the moment it is in the ledger. One that could not be told is told again by :meth:`retell`; a
+    workflow that was told twice looks twice.
+    """
+
+    def __init__(
+        self,
+        ledger: Ledger,
+        blobs: BlobStore,
+        reader: Reader,
+        key: DecisionKey,
+        messenger: Messenger,
+        now: Callable[[], datetime],
+    ) -> None:
+        self._ledger = ledger
+        self._blobs = blobs
+        self._reader = reader
+        self._key = key
+        self._messenger = messenger
+        self._now = now
+
+    async def decide(self, principal: Principal, digest: str, request: DecideRequest) -> Weighing:
+        """Decide on the plan of that whole digest; return what all decisions on it amount to now."""
+        row = await asyncio.to_thread(self._ledger.plan, digest)
+        plan = await asyncio.to_thread(self._reader.load_plan, row)
+        signed = await asyncio.to_thread(
+            self._record,
+            principal,
+            request.passphrase,
+            id=request.decision_id,
+            kind=request.kind,
+            job_id=row.job_id,
+            digest=digest,
+            comment=request.comment,
+            edits=await asyncio.to_thread(self._store_edits, principal, plan, request),
+        )
+        weighing = await self._tell_or_explain(signed)
+        if weighing is None:
+            weighing = await asyncio.to_thread(self._reader.weigh_plan, row, plan, now=self._now())
+        return weighing
+
+    async def resolve(self, principal: Principal, job: JobView, request: ResolveRequest) -> None:
+        """Say what became of an effect in doubt."""
+        signed = await asyncio.to_thread(
+            self._record,
+            principal,
+            request.passphrase,
+            id=request.decision_id,
+            kind="resolve",
+            job_id=job.job_id,
+            digest=request.digest,
+            comment=request.comment,
+            effect=request.effect,
+            answer=request.answer,
+        )
+        await self._tell_or_explain(signed)
+
+    async def cancel(self, principal: Principal, job: JobView, request: CancelRequest) -> None:
+        """Ask a job to stop at its next boundary."""
+        signed = await asyncio.to_thread(
+            self._record,
+            principal,
+            request.passphrase,
+            id=request.decision_id,
+            kind="cancel",
+            job_id=job.job_id,
+            comment=request.comment,
+        )
+        await self._tell_or_explain(signed)
+
+    def trust(self, principal: Principal, digest: str, decision_id: str, path: str, passphrase: str) -> None:
+        """Let a template's text run. No workflow waits for it."""
+        wanted = self._draft(principal, id=decision_id, kind="trust", job_id="", digest=digest, comment=path)
+        signed = self._key.sign(wanted, passphrase)
+        self._ledger.trust_template(digest, by=principal.name, at=wanted.at, decision=signed)
+
+    async def retell(self) -> int:
+        """Tell workflows of decisions that they may not have heard of; return of how many.
+
+        One that cannot be told now stays for the next time, and keeps no other from being told.
+        """
+        told = 0
+        for signed in await asyncio.to_thread(self._ledger.untold_decisions):
+            try:
+                await self._tell(signed)
+            except PerdureError:
+                continue  # it stays untold in the ledger
+            told += 1
+        return told
+
+    def _record(self, principal: Principal, passphrase: str, **said: Any) -> SignedDecision:
+        """Sign and write a decision; the same one again is found, not made again."""
+        found = self._ledger.decision(said["id"])
+        if found is not None and _says(found.decision, principal, said):
+            return found
+        decision = self._draft(principal, **said)
+        signed = self._key.sign(decision, passphrase)
+        self._ledger.record_decision(signed, thread=names.JobId.parse(decision.job_id).thread, at=decision.at)
+        return signed
+
+    def _draft(self, principal: Principal, **said: Any) -> Decision:
+        known = {"by": principal.name, "groups": list(principal.groups), "at": self._now(), "head": self._ledger.head()}
+        return Decision.model_validate({**said, **known})
+
+    def _store_edits(self, principal: Principal, plan: Plan, request: DecideRequest) -> BlobRef | None:
+        if request.kind != "request_changes":
+            if request.changes:
+                raise UserError(f"Edits go with request_changes, not with {request.kind}. Nothing was decided.")
+            return None
+        editable = plan.envelope.rule.editable
+        if unknown := sorted(request.changes.keys() - set(editable)):
+            raise UserError(
+                f"{', '.join(unknown)} cannot be edited in this plan; it allows: {', '.join(editable) or 'nothing'}."
+            )
+        if not request.changes and not request.comment.strip():
+            raise UserError("What should be different? Give a comment or an edit. Nothing was decided.")
+        edits = Edits(by=principal.name, comment=request.comment, changes=request.changes)
+        return self._blobs.put_json(edits.model_dump(mode="json"))
+
+    async def _tell_or_explain(self, signed: SignedDecision) -> Weighing | None:
+        try:
+            return await self._tell(signed)
+        except SetupError as error:
+            raise SetupError(
+                f"Your decision is recorded and counts, but {error.message} It is passed on as soon as that works."
+            ) from error
+
+    async def _tell(self, signed: SignedDecision) -> Weighing | None:
+        """Tell whoever waits for it, once it works out; who has ended needs no telling."""
+        decision = signed.decision
+        weighing = None
+        if decision.kind in GATE_KINDS:
+            weighing = await self._tell_gate(decision)
+        elif decision.kind == "cancel":
+            await self._poke(decision.job_id, Poke(about="cancel"))
+        elif decision.kind == "resolve":
+            row = await asyncio.to_thread(self._ledger.plan, decision.digest)
+            application = names.application_id(decision.job_id, row.round)
+            await self._poke(application, Poke(about="resolve"))
+            await self._poke(f"{application}/undo", Poke(about="resolve"))
+        await asyncio.to_thread(self._ledger.mark_told, decision.id)
+        return weighing
+
+    async def _tell_gate(self, decision: Decision) -> Weighing | None:
+        row = await asyncio.to_thread(self._ledger.plan, decision.digest)
+        gate = row.gate_id or names.gate_id(decision.job_id, row.round)
+        try:
+            return await self._messenger.tell_gate(gate, DecisionNotice(decision_id=decision.id, digest=row.digest))
+        except (NotFound, Conflict) as error:
+            await asyncio.to_thread(self._ledger.mark_told, decision.id)
+            row = await asyncio.to_thread(self._ledger.plan, decision.digest)
+            if decision.kind == "withdraw" or row.state == "open":
+                return None  # it is in the ledger: the gate weighs it when it closes, or the permit is gone
+            raise Conflict(f"Your decision came too late for plan {row.digest[:8]}: {describe_end(row)}.") from error
+
+    async def _poke(self, workflow_id: str, poke: Poke) -> None:
+        try:
+            await self._messenger.poke(workflow_id, poke)
+        except NotFound:
+            return  # ended, or never started: what it would have read stands in the ledger
+
+
+def _says(decision: Decision, principal: Principal, said: dict[str, Any]) -> bool:
+    """Whether a recorded decision is the one that is being made again."""
+    return decision.by == principal.name and all(getattr(decision, name) == value for name, value in said.items())

@@ -1,0 +1,174 @@
+"""What the API says to workflows, and Temporal's failures as our errors. Carries ids, never authority."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable, Iterator
+from contextlib import contextmanager
+from datetime import timedelta
+from typing import Literal, TypeVar
+
+from temporalio.api.enums.v1 import TaskQueueType
+from temporalio.api.taskqueue.v1 import TaskQueue
+from temporalio.api.workflowservice.v1 import DescribeTaskQueueRequest
+from temporalio.client import (
+    Client,
+    WithStartWorkflowOperation,
+    WorkflowExecutionStatus,
+    WorkflowUpdateFailedError,
+    WorkflowUpdateRPCTimeoutOrCancelledError,
+)
+from temporalio.common import SearchAttributeKey, SearchAttributePair, TypedSearchAttributes, WorkflowIDConflictPolicy
+from temporalio.exceptions import ApplicationError
+from temporalio.service import RPCError, RPCStatusCode
+
+from perdure import errors
+from perdure.contracts import names
+from perdure.contracts.decisions import DecisionNotice, Weighing
+from perdure.contracts.job import Admission, AdmitInput, Poke, ThreadState
+
+Answer = TypeVar("Answer")
+
+ANSWER_LIMIT = timedelta(seconds=30)
+"""How long a workflow may take to answer: a worker that is being started again needs a second or two."""
+
+TASK_LIMIT = timedelta(seconds=2)
+"""A workflow task that died with its worker is tried again after this long."""
+
+_OURS = {
+    kind.__name__: kind
+    for kind in vars(errors).values()
+    if isinstance(kind, type) and issubclass(kind, errors.PerdureError)
+}
+
+
+class Messenger:
+    """Speaks to workflows of one installation. ``connect`` is called when first needed, and again after it failed."""
+
+    def __init__(self, connect: Callable[[], Awaitable[Client]], *, limit: timedelta = ANSWER_LIMIT) -> None:
+        self._connect = connect
+        self._limit = limit
+        self._client: Client | None = None
+        self._connecting = asyncio.Lock()
+
+    async def admit(self, job: AdmitInput) -> Admission:
+        """Ask the job's thread to take it, starting the thread when it is not there. The same job again: same answer.
+
+        Raises:
+            SetupError: Temporal or a worker does not answer; the job may be sent again.
+            PerdureError: what the thread refused with.
+        """
+        client = await self.client()
+        thread = names.JobId.parse(job.job_id).thread
+        start: WithStartWorkflowOperation[object, ThreadState] = WithStartWorkflowOperation(
+            names.THREAD_WORKFLOW,
+            ThreadState(thread=thread),
+            id=names.thread_id(thread),
+            task_queue=names.QUEUE,
+            id_conflict_policy=WorkflowIDConflictPolicy.USE_EXISTING,
+            task_timeout=TASK_LIMIT,
+            search_attributes=_generation(),
+            result_type=ThreadState,
+        )
+        admission: Admission = await self._answered(
+            client.execute_update_with_start_workflow(
+                names.ADMIT_UPDATE,
+                job,
+                # With the spec's hash: another job under the same id must reach the ledger, which refuses it.
+                id=f"{job.job_id}/{job.spec.sha256[:16]}",
+                start_workflow_operation=start,
+                result_type=Admission,
+            ),
+            f"thread {thread}",
+        )
+        return admission
+
+    async def tell_gate(self, gate_id: str, notice: DecisionNotice) -> Weighing:
+        """Tell a gate that a decision lies in the ledger; telling it twice is telling it once.
+
+        Raises:
+            NotFound: there is no such gate, or it has ended.
+            Conflict: the gate takes no more decisions.
+            SetupError: it cannot be reached now; it may be told again.
+        """
+        client = await self.client()
+        weighing: Weighing = await self._answered(
+            client.get_workflow_handle(gate_id).execute_update(
+                names.DECIDE_UPDATE, notice, id=notice.decision_id, result_type=Weighing
+            ),
+            f"gate {gate_id}",
+        )
+        return weighing
+
+    async def poke(self, workflow_id: str, poke: Poke) -> None:
+        """Say that something was written to the ledger. Raises ``NotFound`` when the workflow is not there or ended."""
+        client = await self.client()
+        await self._answered(client.get_workflow_handle(workflow_id).signal(names.POKE_SIGNAL, poke), workflow_id)
+
+    async def describe(self, workflow_id: str) -> Literal["open", "closed", "missing"]:
+        """Return what Temporal knows of a workflow."""
+        client = await self.client()
+        try:
+            found = await self._answered(client.get_workflow_handle(workflow_id).describe(), workflow_id)
+        except errors.NotFound:
+            return "missing"
+        return "open" if found.status == WorkflowExecutionStatus.RUNNING else "closed"
+
+    async def has_worker(self) -> bool:
+        """Whether a worker polls the queue (Temporal forgets one five minutes after its last poll)."""
+        client = await self.client()
+        request = DescribeTaskQueueRequest(
+            namespace=client.namespace,
+            task_queue=TaskQueue(name=names.QUEUE),
+            task_queue_type=TaskQueueType.TASK_QUEUE_TYPE_WORKFLOW,
+        )
+        answer = await self._answered(client.workflow_service.describe_task_queue(request), "the task queue")
+        return bool(answer.pollers)
+
+    async def client(self) -> Client:
+        """Return the connection, made when first needed. Raises ``SetupError`` when there is nothing to connect to."""
+        async with self._connecting:
+            if self._client is None:
+                self._client = await self._connect()
+            return self._client
+
+    async def _answered(self, question: Awaitable[Answer], whom: str) -> Answer:
+        try:
+            with _translated(whom, self._limit):
+                async with asyncio.timeout(self._limit.total_seconds()):
+                    return await question
+        except errors.SetupError:
+            self._client = None  # a server that was started again may have moved to another port
+            raise
+
+
+def _generation() -> TypedSearchAttributes:
+    key = SearchAttributeKey.for_keyword(names.CODE_ATTRIBUTE)
+    return TypedSearchAttributes([SearchAttributePair(key, names.CODE_GENERATION)])
+
+
+@contextmanager
+def _translated(whom: str, limit: timedelta) -> Iterator[None]:
+    try:
+        yield
+    except (TimeoutError, WorkflowUpdateRPCTimeoutOrCancelledError) as error:
+        raise errors.SetupError(
+            f"{whom} did not answer within {limit.total_seconds():.0f} s. Is a worker running? `perdure status` tells."
+        ) from error
+    except WorkflowUpdateFailedError as error:
+        raise _as_ours(error) from error
+    except RPCError as error:
+        if error.status == RPCStatusCode.NOT_FOUND:
+            raise errors.NotFound(f"{whom} is not there, or has ended ({error.message}).") from error
+        raise errors.SetupError(f"Temporal cannot pass this on to {whom} ({error.message}). Try again.") from error
+
+
+def _as_ours(error: BaseException) -> errors.PerdureError:
+    """The innermost error that one of ours was raised as; a failed stage when there is none."""
+    found: errors.PerdureError = errors.StageFailed(str(error))
+    cause: BaseException | None = error
+    while cause is not None:
+        if isinstance(cause, ApplicationError) and cause.type in _OURS:
+            found = _OURS[cause.type](cause.message)
+        cause = getattr(cause, "cause", None)
+    return found
