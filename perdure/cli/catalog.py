@@ -1,0 +1,81 @@
+"""The map of commands: name → where it is and its short help. Printing the help imports none of them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import NamedTuple
+
+
+class Entry(NamedTuple):
+    """One command that is imported when it is called."""
+
+    target: str
+    """``module:attribute``."""
+    help: str
+    """One line for the list of commands."""
+
+
+Sections = Mapping[str, Mapping[str, Entry]]
+"""Title of a section → its commands by name, in the order of the help."""
+
+COMMANDS: Sections = {
+    "Start": {
+        "run": Entry("perdure.cli.run:run", "Start a job from a template and follow it."),
+    },
+    "Decide": {
+        "review": Entry("perdure.cli.review:review", "Show a plan whole: effects, undo, checks, diff."),
+        "approve": Entry("perdure.cli.decide:approve", "Approve exactly one plan, by its digest."),
+        "reject": Entry("perdure.cli.decide:reject", "Reject a plan: nothing of it happens."),
+        "request-changes": Entry("perdure.cli.decide:request_changes", "Send a plan back to draft with a comment."),
+        "edit": Entry("perdure.cli.edit:edit", "Change version or entries and get a new plan."),
+        "withdraw": Entry("perdure.cli.decide:withdraw", "Take your approval back before it is used."),
+        "resolve": Entry("perdure.cli.resolve:resolve", "Say what became of an effect nobody can tell."),
+    },
+    "Follow": {
+        "jobs": Entry("perdure.cli.jobs:jobs", "List jobs and where they are."),
+        "show": Entry("perdure.cli.show:show", "Show one job, live, stage by stage."),
+        "logs": Entry("perdure.cli.logs:logs", "Print a job's records from the ledger."),
+        "artifacts": Entry("perdure.cli.artifacts:artifacts", "List or fetch what a job's stages gave."),
+        "audit": Entry("perdure.cli.audit:audit", "Check the evidence; export and verify it offline."),
+    },
+    "Take back": {
+        "undo": Entry("perdure.cli.undo:undo", "Plan the way back of a finished job."),
+        "cancel": Entry("perdure.cli.undo:cancel", "Stop a job; what it did is taken back."),
+    },
+    "Operate": {
+        "up": Entry("perdure.cli.operate:up", "Start Perdure in the background."),
+        "down": Entry("perdure.cli.operate:down", "Stop it; open jobs wait and go on later."),
+        "status": Entry("perdure.cli.operate:status", "Say whether it runs and where its data is."),
+        "doctor": Entry("perdure.cli.operate:doctor", "Check this machine and say what to do."),
+        "templates": Entry("perdure.cli.templates:templates", "List, show, validate and trust templates."),
+        "tokens": Entry("perdure.cli.tokens:tokens", "Make and revoke tokens for other clients."),
+        "completion": Entry("perdure.cli.completion:completion", "Print tab completion for your shell."),
+        "help": Entry("perdure.cli.help:show_help", "Explain a command, or the exit codes."),
+    },
+}
+
+TEMPLATES: Sections = {
+    "Commands": {
+        "list": Entry("perdure.cli.templates:list_templates", "List the templates that can be run here."),
+        "show": Entry("perdure.cli.templates:show_template", "Show a template's inputs and text."),
+        "validate": Entry("perdure.cli.templates:validate_template", "Check a template file and say what is wrong."),
+        "schema": Entry("perdure.cli.templates:print_schema", "Print the JSON schema for your editor."),
+        "trust": Entry("perdure.cli.templates:trust_template", "Allow this repository's template to run."),
+    }
+}
+
+TOKENS: Sections = {
+    "Commands": {
+        "list": Entry("perdure.cli.tokens:list_tokens", "List tokens, without their text."),
+        "add": Entry("perdure.cli.tokens:add_token", "Make a token; its text is shown once."),
+        "revoke": Entry("perdure.cli.tokens:revoke_token", "Make a token useless from now on."),
+    }
+}
+
+AUDIT: Sections = {
+    "Commands": {
+        "check": Entry("perdure.cli.audit:check", "Compare ledger, signatures, history and world."),
+        "export": Entry("perdure.cli.audit:export", "Write the evidence into one file."),
+        "verify": Entry("perdure.cli.audit:verify", "Verify such a file offline."),
+    }
+}

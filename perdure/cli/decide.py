@@ -1,0 +1,141 @@
+"""``approve``, ``reject``, ``request-changes``, ``withdraw``: decisions on exactly one digest."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+
+import click
+
+from perdure.cli import codes
+from perdure.cli.attend import Attendant
+from perdure.cli.door import Door
+from perdure.cli.follow import last_position
+from perdure.cli.plan_view import SHORT
+from perdure.cli.plans import Kind, decide, read_plan
+from perdure.cli.session import Session, command
+from perdure.contracts.base import JsonDict
+from perdure.contracts.http import DecideAnswer, Review
+
+Option = Callable[[Callable[..., int | None]], Callable[..., int | None]]
+
+comment_option: Option = click.option("-m", "--message", "comment", default="", help="Why; signed with the decision.")
+passphrase_option: Option = click.option(
+    "--passphrase-stdin", is_flag=True, help="Read the decision key's passphrase from stdin's first line."
+)
+detach_option: Option = click.option("-d", "--detach", is_flag=True, help="Do not follow what happens then.")
+
+
+@command(
+    "approve",
+    examples=[
+        ("perdure approve 7f3a91c2", "let this plan happen, and watch it"),
+        ("perdure approve 7f3a91c2 -m 'checked on staging'", "with a comment that stays in the evidence"),
+        ("perdure approve 7f3a91c2 --detach", "let it happen in the background"),
+    ],
+)
+@click.argument("digest")
+@comment_option
+@passphrase_option
+@detach_option
+def approve(session: Session, digest: str, comment: str, passphrase_stdin: bool, detach: bool) -> int:
+    """Approve the plan whose digest begins with DIGEST (8 digits or more), and nothing else.
+
+    Were the plan drafted again meanwhile, it has another digest and your approval does not reach it.
+    """
+    with session.door() as door:
+        return send(session, door, read_plan(door, digest), "approve", comment, passphrase_stdin, detach=detach)
+
+
+@command("reject", examples=[("perdure reject 7f3a91c2 -m 'not before the freeze ends'", "the job ends here")])
+@click.argument("digest")
+@comment_option
+@passphrase_option
+@detach_option
+def reject(session: Session, digest: str, comment: str, passphrase_stdin: bool, detach: bool) -> int:
+    """Reject the plan whose digest begins with DIGEST. The job ends; nothing of the plan happens."""
+    with session.door() as door:
+        code = send(session, door, read_plan(door, digest), "reject", comment, passphrase_stdin, detach=detach)
+    # Rejecting is what was asked for: the command did its work.
+    return codes.OK if code == codes.REFUSED else code
+
+
+@command(
+    "request-changes",
+    examples=[("perdure request-changes 7f3a91c2 -m 'mention the new flag'", "drafted again with your words")],
+)
+@click.argument("digest")
+@click.option("-m", "--message", "comment", required=True, help="What should be different.")
+@passphrase_option
+@detach_option
+def request_changes(session: Session, digest: str, comment: str, passphrase_stdin: bool, detach: bool) -> int:
+    """Send the plan back to draft with a comment. It returns as a new plan, shown with the difference.
+
+    `perdure edit JOB` changes a version or an entry yourself.
+    """
+    with session.door() as door:
+        return send(session, door, read_plan(door, digest), "request_changes", comment, passphrase_stdin, detach=detach)
+
+
+@command("withdraw", examples=[("perdure withdraw 7f3a91c2", "your approval no longer counts")])
+@click.argument("digest")
+@comment_option
+@passphrase_option
+def withdraw(session: Session, digest: str, comment: str, passphrase_stdin: bool) -> int:
+    """Take your approval of a plan back, as long as its first effect has not begun.
+
+    Once it has, `perdure cancel JOB` stops the job and takes back what was done.
+    """
+    with session.door() as door:
+        return send(session, door, read_plan(door, digest), "withdraw", comment, passphrase_stdin, detach=True)
+
+
+def send(
+    session: Session,
+    door: Door,
+    review: Review,
+    kind: Kind,
+    comment: str,
+    passphrase_stdin: bool,
+    *,
+    detach: bool,
+    changes: JsonDict | None = None,
+) -> int:
+    """Send a decision, say what it amounts to, and follow what comes of it unless ``detach``."""
+    seen = last_position(door, review.job.job_id)
+    passphrase = read_passphrase() if passphrase_stdin else ""
+    answer = decide(
+        door, review.digest, kind, comment=comment, changes=changes, passphrase=passphrase, may_ask=session.may_ask
+    )
+    _say(session, review, kind, answer)
+    pending = answer.weighing.outcome in {"pending", "withdrawn"}
+    if detach or pending:
+        if session.as_json:
+            session.answer(answer.job)
+        return codes.WAITING if pending and kind != "withdraw" else codes.OK
+    attendant = Attendant(session, door, answer.job)
+    attendant.own.add(answer.decision_id)
+    return attendant.attend(after=seen, decided=review.digest)
+
+
+def read_passphrase() -> str:
+    """Return the first line of standard input, without its end."""
+    return sys.stdin.readline().rstrip("\r\n")
+
+
+def _say(session: Session, review: Review, kind: Kind, answer: DecideAnswer) -> None:
+    done = {
+        "approve": "Approved",
+        "reject": "Rejected",
+        "request_changes": "Sent back to draft",
+        "withdraw": "Withdrawn",
+    }[kind]
+    weighing = answer.weighing
+    paper = session.progress
+    own = " (self-approved)" if weighing.self_approved and kind == "approve" else ""
+    paper.line(f"{done} ", (review.digest[:SHORT], "digest"), f"   {review.title}{own}")
+    for ignored in weighing.ignored:
+        if ignored.decision_id == answer.decision_id:
+            paper.line(("  It does not count: ", "warn"), ignored.why)
+    if weighing.outcome == "pending" and weighing.missing:
+        paper.line("  Still needed: ", (", ".join(weighing.missing), "warn"))

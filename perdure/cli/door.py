@@ -1,0 +1,122 @@
+"""The client of the API: one connection, contracts in and out, errors as the classes of ``perdure.errors``."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any, TypeVar
+
+import httpx
+from pydantic import BaseModel, TypeAdapter, ValidationError
+
+from perdure import errors
+from perdure.contracts.http import Problem
+from perdure.settings import Settings
+
+T = TypeVar("T")
+Query = dict[str, Any]
+
+CONNECT_SECONDS = 5.0
+ANSWER_SECONDS = 60.0
+"""How long one answer may take: a plan with a large diff is computed when it is asked for."""
+ASK_AGAIN_SECONDS = (0.2, 0.5, 1.0, 2.0)
+"""Waits between attempts when a connection broke. Every request of ours names an id: a second one is the same one."""
+
+
+class Unreachable(errors.SetupError):
+    """Nobody answers at the door."""
+
+
+class Door:
+    """Asks the API. Every method may be called again: reads change nothing, writes carry an id of the caller's."""
+
+    def __init__(self, client: httpx.Client, where: str) -> None:
+        self._client = client
+        self._where = where
+
+    def get(self, path: str, kind: type[T], **query: Any) -> T:
+        """Read one value of ``kind``."""
+        return _parse(kind, self._ask("GET", path, query))
+
+    def read_bytes(self, path: str, **query: Any) -> bytes:
+        """Read raw bytes."""
+        return self._ask("GET", path, query).content
+
+    def post(self, path: str, body: BaseModel | Query, kind: type[T], **query: Any) -> T:
+        """Send a contract and read the answer; a broken connection is tried again with the same id."""
+        return _parse(kind, self._persist(lambda: self._ask("POST", path, query, body)))
+
+    def delete(self, path: str, kind: type[T], **query: Any) -> T:
+        """Remove what the query names."""
+        return _parse(kind, self._ask("DELETE", path, query))
+
+    def _persist(self, ask: Callable[[], httpx.Response]) -> httpx.Response:
+        for pause in ASK_AGAIN_SECONDS:
+            try:
+                return ask()
+            except Unreachable:
+                time.sleep(pause)
+        return ask()
+
+    def _ask(self, method: str, path: str, query: Query, body: BaseModel | Query | None = None) -> httpx.Response:
+        sent = {key: _plain(value) for key, value in query.items() if value is not None}
+        content = body.model_dump(mode="json") if isinstance(body, BaseModel) else body
+        try:
+            response = self._client.request(method, path, params=sent, json=content)
+        except httpx.TransportError as error:
+            raise self._unreachable(error) from error
+        if response.is_error:
+            raise _problem(response)
+        return response
+
+    def _unreachable(self, error: httpx.TransportError) -> Unreachable:
+        if isinstance(error, httpx.ReadTimeout):
+            return Unreachable(
+                f"Perdure at {self._where} did not answer within {ANSWER_SECONDS:.0f} s. See `perdure status`."
+            )
+        return Unreachable(f"No Perdure answers at {self._where} ({error}). Start it with `perdure up`.")
+
+
+@contextmanager
+def open_door(settings: Settings) -> Iterator[Door]:
+    """Connect to the API: ``PERDURE_API`` when set, else the installation's Unix socket."""
+    headers = {"Authorization": f"Bearer {settings.token}"} if settings.token else {}
+    remote = settings.api_url
+    transport = None if remote else httpx.HTTPTransport(uds=str(settings.socket))
+    timeout = httpx.Timeout(ANSWER_SECONDS, connect=CONNECT_SECONDS)
+    # trust_env: a proxy in the environment must never see a token or a plan.
+    client = httpx.Client(
+        base_url=remote or "http://perdure", transport=transport, headers=headers, timeout=timeout, trust_env=False
+    )
+    with client:
+        yield Door(client, remote or str(settings.socket))
+
+
+def _plain(value: Any) -> Any:
+    return str(value).lower() if isinstance(value, bool) else value
+
+
+def _parse(kind: type[T], response: httpx.Response) -> T:
+    try:
+        return TypeAdapter(kind).validate_json(response.content)
+    except ValidationError as error:
+        raise errors.SetupError(
+            f"The running Perdure answered {response.url.path} in a form that this version does not know "
+            f"({error.error_count()} differences). It is probably another version: `perdure down`, then `perdure up`."
+        ) from error
+
+
+def _problem(response: httpx.Response) -> errors.PerdureError:
+    try:
+        problem = Problem.model_validate_json(response.content)
+    except ValidationError:
+        return errors.SetupError(
+            f"The API answered {response.url.path} with status {response.status_code} and no explanation."
+        )
+    kind = getattr(errors, problem.kind, errors.PerdureError)
+    is_ours = isinstance(kind, type) and issubclass(kind, errors.PerdureError)
+    error = kind(problem.message) if is_ours else errors.PerdureError(problem.message)
+    error.exit_code = problem.exit_code
+    assert isinstance(error, errors.PerdureError)
+    return error

@@ -1,0 +1,61 @@
+"""``perdure edit``: change a plan's version or entries and get a new plan."""
+
+from __future__ import annotations
+
+import click
+
+from perdure.cli import codes
+from perdure.cli.decide import comment_option, detach_option, passphrase_option, send
+from perdure.cli.edits import changes_from_options, edit_in_editor
+from perdure.cli.plans import read_plan_of
+from perdure.cli.session import Session, command
+from perdure.errors import UserError
+
+
+@command(
+    "edit",
+    examples=[
+        ("perdure edit 1", "version and entries in your editor"),
+        ("perdure edit 1 --version 2.0.0", "another version"),
+        ("perdure edit 1 --reword a41c9e0='Import in bulk'", "another wording of one entry"),
+        ("perdure edit 1 --drop 9be0c11 --add Security='Escape names'", "one entry less, one more"),
+        ("perdure edit 1 --move a41c9e0=Changed", "under another heading"),
+    ],
+)
+@click.argument("plan", metavar="JOB|DIGEST")
+@click.option("--version", default="", help="The version to release instead.")
+@click.option("--reword", multiple=True, metavar="ID=TEXT", help="Say an entry in other words.")
+@click.option("--drop", multiple=True, metavar="ID", help="Leave an entry out.")
+@click.option("--add", multiple=True, metavar="SECTION=TEXT", help="Add an entry.")
+@click.option("--move", multiple=True, metavar="ID=SECTION", help="Put an entry under another section.")
+@comment_option
+@passphrase_option
+@detach_option
+def edit(
+    session: Session,
+    plan: str,
+    version: str,
+    reword: tuple[str, ...],
+    drop: tuple[str, ...],
+    add: tuple[str, ...],
+    move: tuple[str, ...],
+    comment: str,
+    passphrase_stdin: bool,
+    detach: bool,
+) -> int:
+    """Change a waiting plan. The job drafts again and shows a new plan with the difference; you are named its author.
+
+    Without options your editor ($VISUAL, $EDITOR) opens with the version and the entries.
+    """
+    changes = changes_from_options(version, reword, drop, add, move)
+    with session.door() as door:
+        review = read_plan_of(door, plan)
+        if not changes and not session.may_ask:
+            raise UserError(
+                "Nothing to edit was given, and no terminal to open an editor on. See `perdure edit --help`."
+            )
+        changes = changes or edit_in_editor(door, review) or {}
+        if not changes:
+            session.paper.line(("Nothing was edited.", "dim"))
+            return codes.OK
+        return send(session, door, review, "request_changes", comment, passphrase_stdin, detach=detach, changes=changes)

@@ -1,0 +1,194 @@
+"""A reviewer's edits: from options, or from a small YAML text in an editor. Both become ``Edits.changes``."""
+
+from __future__ import annotations
+
+import io
+import json
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import click
+from ruamel.yaml import YAML
+from ruamel.yaml.error import YAMLError
+
+from perdure.cli.door import Door
+from perdure.contracts.base import JsonDict
+from perdure.contracts.http import ArtifactView, Review
+from perdure.contracts.visible import visible
+from perdure.errors import UserError
+
+_HEAD = """\
+# The plan {digest} of {job}: {title}
+# Change the version, reword or delete an entry, move it to another section, or add one
+# without an id ("- text"). Save and close: the job drafts a new plan and shows the difference.
+# Leave everything as it is to change nothing.
+"""
+
+
+@dataclass(frozen=True)
+class Entry:
+    """One line of a release as the reviewer sees it; a new one has no id yet."""
+
+    id: str
+    section: str
+    text: str
+
+
+@dataclass(frozen=True)
+class Proposal:
+    """What can be edited in a plan."""
+
+    version: str
+    entries: tuple[Entry, ...]
+
+
+def changes_from_options(
+    version: str, reword: Sequence[str], drop: Sequence[str], add: Sequence[str], move: Sequence[str]
+) -> JsonDict:
+    """Return ``Edits.changes`` for what was typed; empty when nothing was.
+
+    Raises:
+        UserError: an option is not of the form NAME=TEXT.
+    """
+    entries: list[JsonDict] = []
+    for name, text in _pairs("--reword", "ID=TEXT", reword):
+        entries.append({"op": "reword", "id": name, "text": text})
+    for name, text in _pairs("--move", "ID=SECTION", move):
+        entries.append({"op": "move", "id": name, "section": text})
+    entries += [{"op": "drop", "id": name} for name in drop]
+    for name, text in _pairs("--add", "SECTION=TEXT", add):
+        entries.append({"op": "add", "section": name, "text": text})
+    return _changes(version, entries)
+
+
+def edit_in_editor(door: Door, review: Review) -> JsonDict | None:
+    """Open the plan's version and entries in the reader's editor; ``None`` when nothing was changed.
+
+    Raises:
+        UserError: the plan has nothing to edit, or the text cannot be read; what was typed is in the message's file.
+    """
+    before = read_proposal(door, review)
+    text = write_form(before, review)
+    while True:
+        edited = click.edit(text, extension=".yaml")
+        if edited is None:
+            return None
+        try:
+            return compare(before, read_form(edited)) or None
+        except UserError as error:
+            click.echo(visible(error.message, keep_lines=True), err=True)
+            if not click.confirm("Open the editor again?", default=True, err=True):
+                return None
+            text = edited
+
+
+def read_proposal(door: Door, review: Review) -> Proposal:
+    """Return what the analysis proposed for the plan's job.
+
+    Raises:
+        UserError: the job has no entries that could be edited.
+    """
+    artifacts = door.get("/v1/artifacts", list[ArtifactView], ref=review.job.job_id)
+    for artifact in reversed(artifacts):
+        if artifact.name.split(".")[0] != "analyze":
+            continue
+        data = door.read_bytes(f"/v1/blobs/{artifact.ref.sha256}", size=artifact.ref.size_bytes, ref=review.job.job_id)
+        for value in _objects(json.loads(data)):
+            if isinstance(value.get("entries"), list) and "version" in value:
+                return Proposal(str(value["version"]), tuple(_read_entry(one) for one in value["entries"]))
+    raise UserError(
+        f"{review.job.name} has no entries to edit. Ask for what you want in words: "
+        f"perdure request-changes {review.digest[:8]} -m '…'"
+    )
+
+
+def write_form(proposal: Proposal, review: Review) -> str:
+    """Return the YAML text that the reviewer edits."""
+    sections: dict[str, list[Any]] = {}
+    for entry in proposal.entries:
+        sections.setdefault(entry.section, []).append({entry.id: entry.text})
+    out = io.StringIO()
+    yaml = YAML()
+    yaml.width = 4096
+    yaml.dump({"version": proposal.version, "entries": sections}, out)
+    head = _HEAD.format(digest=review.digest[:8], job=review.job.name, title=visible(review.title))
+    return head + out.getvalue()
+
+
+def read_form(text: str) -> Proposal:
+    """Read the edited text.
+
+    Raises:
+        UserError: it is no YAML, or not of the form that was given.
+    """
+    try:
+        value = YAML(typ="safe", pure=True).load(text)
+    except YAMLError as error:
+        raise UserError(f"The edited text is no YAML: {error}") from error
+    if not isinstance(value, dict) or not isinstance(value.get("entries") or {}, dict):
+        raise UserError("The edited text has lost its form; expected `version:` and `entries:` with sections beneath.")
+    return Proposal(str(value.get("version", "")), tuple(_entries(value.get("entries") or {})))
+
+
+def compare(before: Proposal, after: Proposal) -> JsonDict:
+    """Return the changes that lead from one to the other; empty when there are none.
+
+    Raises:
+        UserError: an entry has an id that the plan does not know.
+    """
+    known = {entry.id: entry for entry in before.entries}
+    unknown = [entry.id for entry in after.entries if entry.id and entry.id not in known]
+    if unknown:
+        raise UserError(
+            f"No entry has the id {unknown[0]!r}. Known: {', '.join(known)}. A new entry has none: `- text`."
+        )
+    kept = {entry.id for entry in after.entries}
+    ops = [{"op": "drop", "id": entry.id} for entry in before.entries if entry.id not in kept]
+    for entry in after.entries:
+        ops += _ops(known.get(entry.id), entry)
+    return _changes(after.version if after.version != before.version else "", ops)
+
+
+def _ops(old: Entry | None, new: Entry) -> list[JsonDict]:
+    if old is None:
+        return [{"op": "add", "section": new.section, "text": new.text}]
+    ops: list[JsonDict] = []
+    if new.text != old.text:
+        ops.append({"op": "reword", "id": new.id, "text": new.text})
+    if new.section != old.section:
+        ops.append({"op": "move", "id": new.id, "section": new.section})
+    return ops
+
+
+def _changes(version: str, entries: list[JsonDict]) -> JsonDict:
+    changes: JsonDict = {"version": version} if version else {}
+    return {**changes, "entries": entries} if entries else changes
+
+
+def _pairs(option: str, form: str, values: Sequence[str]) -> Iterator[tuple[str, str]]:
+    for value in values:
+        name, equals, text = value.partition("=")
+        if not equals or not name.strip() or not text.strip():
+            raise UserError(f"{option} {value!r} is not of the form {form}.")
+        yield name.strip(), text.strip()
+
+
+def _objects(value: Any) -> Iterator[JsonDict]:
+    if isinstance(value, dict):
+        yield value
+        for inner in value.values():
+            yield from _objects(inner)
+
+
+def _read_entry(value: JsonDict) -> Entry:
+    return Entry(str(value.get("id", "")), str(value.get("section", "")), str(value.get("text", "")))
+
+
+def _entries(sections: dict[Any, Any]) -> Iterator[Entry]:
+    for section, items in sections.items():
+        for item in items or []:
+            if isinstance(item, dict):
+                yield from (Entry(str(key), str(section), str(text).strip()) for key, text in item.items())
+            else:
+                yield Entry("", str(section), str(item).strip())

@@ -1,0 +1,122 @@
+"""Follows a job through its events, over lost connections, until it ends or needs a person."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Collection, Iterator
+
+from perdure.cli.door import Door, Unreachable
+from perdure.cli.live import LiveLine
+from perdure.cli.paper import Paper
+from perdure.cli.story import Story
+from perdure.contracts.http import EventPage, EventView, JobView
+from perdure.contracts.job import JobPhase
+
+WAIT_SECONDS = 20
+"""How long the server holds an answer when there is nothing new."""
+PAGE = 500
+RETRY_SECONDS = 0.5
+GIVE_UP_SECONDS = 60.0
+"""A server that is being restarted is back within seconds; after this long somebody stopped it."""
+
+Own = Collection[str]
+
+_RESTS = {JobPhase.waiting, JobPhase.unknown, JobPhase.paused}
+"""Phases in which only a person can bring the job on."""
+
+
+class Watch:
+    """One job's events in the ledger's order, each once."""
+
+    def __init__(self, door: Door, ref: str, say: Callable[[str], None], *, after: int = 0) -> None:
+        self._door = door
+        self._ref = ref
+        self._say = say
+        self.position = after
+        """Of the last event that was given."""
+
+    def page(self, *, wait: int = WAIT_SECONDS) -> EventPage:
+        """Give what is new, after at most ``wait`` seconds; a lost connection is made anew, and that is said.
+
+        Raises:
+            Unreachable: nobody answered for ``GIVE_UP_SECONDS``.
+        """
+        page = self._ask(wait)
+        if page.events:
+            self.position = page.events[-1].position
+        return page
+
+    def rest(self) -> Iterator[EventView]:
+        """Give all that is there already, without waiting."""
+        while events := self.page(wait=0).events:
+            yield from events
+
+    def _ask(self, wait: int) -> EventPage:
+        lost_at = 0.0
+        while True:
+            try:
+                page = self._door.get("/v1/events", EventPage, ref=self._ref, after=self.position, wait=wait)
+            except Unreachable as error:
+                lost_at = self._lost(lost_at, error)
+                time.sleep(RETRY_SECONDS)
+                wait = 0
+                continue
+            if lost_at:
+                self._say("Connected again.")
+            return page
+
+    def _lost(self, lost_at: float, error: Unreachable) -> float:
+        now = time.monotonic()
+        if not lost_at:
+            self._say("Lost the connection to Perdure; the job goes on. Connecting again …")
+            return now
+        if now - lost_at > GIVE_UP_SECONDS:
+            raise error
+        return lost_at
+
+
+def last_position(door: Door, ref: str) -> int:
+    """Position of the job's newest event; 0 when it has none."""
+    watch = Watch(door, ref, lambda _: None)
+    for _ in watch.rest():
+        pass
+    return watch.position
+
+
+def follow(
+    door: Door, job: JobView, paper: Paper, *, after: int = 0, decided: str = "", moved: bool = True, own: Own = ()
+) -> tuple[JobView, int]:
+    """Tell the job's story until it rests; return where it is then, and the last event's position.
+
+    ``after``: the last event that was told before. ``decided``: digest of a plan whose gate is closed by now, so that
+    waiting for it is no rest. ``moved`` false: something was just resolved, so the rest that the job is still in does
+    not count before it came to a phase anew. ``own``: ids of decisions that need no telling.
+    """
+    with LiveLine(paper) as live:
+        watch = Watch(door, job.job_id, lambda text: live.say([(text, "warn")]), after=after)
+        story = Story(live, job.name, own)
+        story.show(job)
+        while True:
+            page = watch.page()
+            moved = _tell(story, page.events) or moved
+            if page.job is not None and _rests(page.job, decided, moved=moved):
+                _tell(story, list(watch.rest()))
+                story.finish()
+                return page.job, watch.position
+            if page.job is not None:
+                story.show(page.job)
+
+
+def _tell(story: Story, events: list[EventView]) -> bool:
+    """Tell the events; say whether the job came to a phase in them."""
+    for event in events:
+        story.tell(event)
+    return any(event.kind == "job.phase" for event in events)
+
+
+def _rests(job: JobView, decided: str, *, moved: bool) -> bool:
+    if job.phase.is_final:
+        return True
+    if job.phase is JobPhase.waiting:
+        return not decided or job.digest != decided
+    return job.phase in _RESTS and moved

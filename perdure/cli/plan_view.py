@@ -1,0 +1,182 @@
+"""A plan on paper: the short form before a question, and the whole one."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from typing import Any
+
+from perdure.cli.paper import Paper, Row, Span
+from perdure.cli.words import EFFECTS, VERDICTS, clock, counted
+from perdure.contracts.http import EffectView, Review
+from perdure.contracts.plan import Inverse
+
+SHORT = 8
+"""Digits of a digest that people type."""
+
+_LONG_VALUE = 200
+"""A value in an effect's body from this length on is set on lines of its own."""
+
+
+def print_plan(paper: Paper, review: Review) -> None:
+    """Write the short form: what is decided, each effect with its way back, and what must not be missed."""
+    reason = review.reasons[0] if review.reasons else ""
+    paper.line(
+        ("PLAN ", "title"), (review.digest[:SHORT], "digest"), "   ", (review.title, "title"), "   ", (reason, "dim")
+    )
+    paper.table([_effect_row(at, view) for at, view in enumerate(review.effects, 1)], shrink=2)
+    for row in _remarks(review):
+        paper.line("  ", *row)
+    if review.since_previous:
+        paper.line(("  since the last plan:", "title"))
+        paper.lines(review.since_previous, indent="    ")
+
+
+def review_lines(paper: Paper, review: Review, *, diff: bool = True) -> Iterator[str]:
+    """Give the whole review, painted, line by line: nothing left out, the diff last."""
+    yield from _head(paper, review)
+    yield from _effects(paper, review)
+    yield from _section(paper, "Checks", [_verdict_row(review, at) for at in range(len(review.verdicts))])
+    yield from _section(paper, "Read before the diff", [[("! ", "warn"), text] for text in review.hazards])
+    yield from _section(paper, "Remarks", [["– ", text] for text in review.findings])
+    yield from _section(paper, "Since the last plan", [[line] for line in review.since_previous.splitlines()])
+    if diff and review.diff:
+        yield from _title(paper, f"Diff   {size_of(review)}")
+        yield from diff_lines(paper, review.diff)
+    yield ""
+    yield from _foot(paper, review)
+
+
+def diff_lines(paper: Paper, diff: str) -> Iterator[str]:
+    """Give the diff line by line, coloured as people know it."""
+    for line in diff.removesuffix("\n").split("\n"):
+        yield paper.code(line, _diff_style(line))
+
+
+def size_of(review: Review) -> str:
+    """ "2 files +19 −3"."""
+    return f"{counted(review.files, 'file')} +{review.added} −{review.removed}"
+
+
+def way_back(inverse: Inverse) -> Span:
+    """How an effect is undone, or why not."""
+    if inverse.irreversible:
+        return f"no undo: {inverse.irreversible}", "bad"
+    if inverse.none_needed:
+        return f"nothing to undo: {inverse.none_needed}", "dim"
+    return f"undo: {inverse.summary}", "dim"
+
+
+def _effect_row(number: int, view: EffectView) -> Row:
+    effect = view.effect
+    row: list[Span] = [(str(number), "title"), effect.kind, effect.summary, way_back(effect.inverse)]
+    return [*row, _state(view)] if view.state else row
+
+
+def _state(view: EffectView) -> Span:
+    mark = EFFECTS.get(view.state, ("·", "dim"))
+    text = f"{mark[0]} {view.state}" + (f": {view.detail}" if view.detail else "")
+    return text, mark[1]
+
+
+def _remarks(review: Review) -> Iterator[Row]:
+    for text in review.hazards:
+        yield [("! ", "warn"), (text, "warn")]
+    for verdict in review.verdicts:
+        if verdict.status != "passed":
+            yield [VERDICTS[verdict.status], f" {verdict.check}: {verdict.detail or verdict.status.replace('_', ' ')}"]
+    for text in review.findings:
+        yield [("– ", "dim"), text]
+
+
+def _head(paper: Paper, review: Review) -> Iterator[str]:
+    paint = paper.paint
+    yield paint(("PLAN ", "title"), (review.digest, "digest"))
+    yield paint("  ", (review.title, "title"))
+    for reason in review.reasons:
+        yield paint("  ", reason)
+    asked = f"{review.job.name}, round {review.round}, asked for by {review.requester}"
+    authors = f", edited by {', '.join(review.authors)}" if review.authors else ""
+    yield paint("  ", (asked + authors, "dim"))
+
+
+def _effects(paper: Paper, review: Review) -> Iterator[str]:
+    yield from _title(paper, "What happens, in this order")
+    for number, view in enumerate(review.effects, 1):
+        effect = view.effect
+        state: list[Span] = ["   ", _state(view)] if view.state else []
+        yield paper.paint("  ", (f"{number} {effect.kind}", "title"), f"  {effect.summary}", *state)
+        yield paper.paint("    ", way_back(effect.inverse))
+        for condition in effect.requires:
+            yield paper.paint("    only if ", condition)
+        if effect.runs_on == "worker" and effect.kind == "shell.run":
+            yield paper.paint(("    runs on the worker itself, not in the sandbox", "warn"))
+        for way in effect.ways_out:
+            yield paper.paint("    may reach ", (way, "warn"))
+        yield from _body(paper, effect.body)
+
+
+def _body(paper: Paper, body: dict[str, Any]) -> Iterator[str]:
+    """Exactly what will be done; a text of several lines is set as such, so that it can be read."""
+    for key, value in body.items():
+        text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+        lines = text.splitlines() or [""]
+        if len(lines) == 1 and len(text) < _LONG_VALUE:
+            yield paper.paint("    ", (f"{key}: ", "dim"), text)
+            continue
+        yield paper.paint("    ", (f"{key}:", "dim"))
+        yield from ("      " + paper.code(line) for line in lines)
+
+
+def _verdict_row(review: Review, at: int) -> Row:
+    verdict = review.verdicts[at]
+    before = f"   (before this plan: {verdict.baseline})" if verdict.baseline else ""
+    return [
+        VERDICTS[verdict.status],
+        f" {verdict.check}",
+        (f"  {verdict.detail}" if verdict.detail else ""),
+        (before, "dim"),
+    ]
+
+
+def _title(paper: Paper, title: str) -> Iterator[str]:
+    yield ""
+    yield paper.paint((title, "title"))
+
+
+def _section(paper: Paper, title: str, rows: list[Row]) -> Iterator[str]:
+    if rows:
+        yield from _title(paper, title)
+    for row in rows:
+        yield paper.paint("  ", *row)
+
+
+def _foot(paper: Paper, review: Review) -> Iterator[str]:
+    wanted = (
+        ", ".join(f"{rule.count} from {rule.group}" for rule in review.rule.approvals)
+        or "nobody: all of it can be undone"
+    )
+    own = "" if review.rule.requester_may_approve else ", not whoever asked for it"
+    yield paper.paint(("Needs ", "dim"), wanted + own)
+    if review.weighing.missing and review.state == "open":
+        yield paper.paint(("Still missing ", "dim"), ", ".join(review.weighing.missing))
+    for ignored in review.weighing.ignored:
+        yield paper.paint(("Does not count ", "dim"), f"{ignored.by}: {ignored.why}")
+    if review.state != "open":
+        by = f" by {', '.join(review.weighing.by)}" if review.weighing.by else ""
+        self_approved = ", self-approved" if review.weighing.self_approved else ""
+        yield paper.paint(("This plan is ", "dim"), review.state.replace("_", " ") + by + self_approved)
+        return
+    yield paper.paint(("Open until ", "dim"), clock(review.expires_at))
+    short = review.digest[:SHORT]
+    yield paper.paint(
+        ("Decide: ", "dim"), (f"perdure approve {short}", "hint"), " · ", (f"perdure reject {short}", "hint")
+    )
+
+
+def _diff_style(line: str) -> str:
+    if line.startswith(("+++", "---", "diff ", "index ")):
+        return "title"
+    if line.startswith("@@"):
+        return "hunk"
+    return {"+": "added", "-": "removed"}.get(line[:1], "")
