@@ -1,0 +1,78 @@
+"""The source ``git.history``: what happened on this branch since its last release, and where its remote stands."""
+
+from __future__ import annotations
+
+from perdure.contracts.base import JsonDict
+from perdure.rules.base import Rule, RuleContext, RuleResult
+from perdure.rules.git_branch import find_branch, list_tags, refuse_unready
+from perdure.rules.git_commits import read_commits
+from perdure.rules.git_remote import read_remote, refuse_behind
+from perdure.rules.git_tree import open_input, package_path
+from perdure.rules.release.last_release import find_last_release, refuse_unknown_releases
+from perdure.rules.release.tags import parse_tag_form
+from perdure.rules.release.versions import VersionScheme, find_scheme
+from perdure.workspace.refs import short_ref
+
+NAME = "git.history"
+
+
+def gather_history(arguments: JsonDict, context: RuleContext) -> RuleResult:
+    """Read the branch's commits since its last release tag, newest first, a child before its parents.
+
+    ``with``: ``repo``; optional ``path`` (one package), ``tag`` (form, default ``v{version}``), ``scheme``, ``branch``
+    (default: the one checked out) and ``remote``; the last three fall back to the job's inputs.
+
+    Raises:
+        UserError: the repository is not ready for a release; the message says what to do.
+    """
+    repository = open_input(arguments["repo"])
+    path = package_path(repository, arguments.get("path"))
+    form = parse_tag_form(str(arguments.get("tag") or "v{version}"))
+    scheme = _pick_scheme(arguments, context)
+    ref, head = find_branch(repository, str(arguments.get("branch") or ""))
+    refuse_unready(repository)
+    names = list_tags(repository)
+    first_version = str(context.inputs.get("version") or "")
+    last = find_last_release(repository, head, names, form, scheme, starts_anew=bool(first_version))
+    remote = read_remote(repository, str(arguments.get("remote", context.inputs.get("remote", "origin")) or ""))
+    refuse_behind(repository, remote, ref, head)
+    refuse_unknown_releases(remote, names, last, form, scheme)
+    commits = read_commits(repository, head, since=last.commit, path=path)
+    value: JsonDict = {
+        "rule": NAME,
+        "repository": str(repository.place),
+        "path": path,
+        "branch": short_ref(ref),
+        "ref": ref,
+        "head": head,
+        "shallow": False,
+        "tag_form": str(form),
+        "last_tag": last.tag,
+        "last_tag_commit": last.commit,
+        "last_version": last.version,
+        "last_candidate": last.candidate,
+        "first_release": not last.tag,
+        "commits": [commit.to_json() for commit in commits],
+        "tags": names,
+        "remote": remote.name,
+        "remote_url": remote.url,
+        "remote_refs": remote.refs,
+    }
+    since = f"since {last.tag}" if last.tag else "and no release yet"
+    plural = "" if len(commits) == 1 else "s"
+    findings = [finding for finding in (last.finding, remote.finding) if finding]
+    return RuleResult(value, f"{len(commits)} commit{plural} {since}", findings=findings)
+
+
+def _pick_scheme(arguments: JsonDict, context: RuleContext) -> VersionScheme:
+    return find_scheme(str(arguments.get("scheme") or context.inputs.get("scheme") or "semver"))
+
+
+RULE = Rule(
+    name=NAME,
+    rule_class="source",
+    run=gather_history,
+    needs=frozenset({"repo"}),
+    takes=frozenset({"path", "tag", "scheme", "branch", "remote"}),
+    about="Commits of a branch since its last release tag, and what its remote has.",
+)

@@ -1,0 +1,1 @@
+"""A release by rules alone: what changed, which version follows, which files say so."""

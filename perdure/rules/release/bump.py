@@ -1,0 +1,108 @@
+"""Which version follows: a suggestion with its reasons, and the rules that no version may break."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from perdure.rules.release.entries import Entry
+from perdure.rules.release.tags import TagForm
+from perdure.rules.release.versions import BUMPS, Bump, VersionScheme, is_zero_major
+
+FIRST_VERSION = "0.1.0"
+"""Of a project that has neither a tag nor a version in a file."""
+
+_MOST_REASONS = 3
+
+
+@dataclass(frozen=True)
+class Last:
+    """Where the numbering stands."""
+
+    version: str
+    """Of the last final release, or the highest pre-release when there is none; empty before the first release."""
+    candidate: str = ""
+    """A pre-release above ``version``, which the next release must not fall behind; empty when there is none."""
+    manifest: str = ""
+    """What the version files say; it counts only before the first release."""
+
+
+@dataclass(frozen=True)
+class Suggestion:
+    """A proposed version and why."""
+
+    version: str
+    bump: str
+    """``major``, ``minor``, ``patch`` or ``first``."""
+    reasons: list[str]
+
+
+def suggest_version(entries: Sequence[Entry], last: Last, scheme: VersionScheme) -> Suggestion:
+    """Return the version that ``entries`` call for after ``last``; reasons strongest first."""
+    if not last.version:
+        return _suggest_first(last, scheme)
+    bump: Bump = max((entry.bump for entry in entries), key=BUMPS.index, default=BUMPS[0])
+    reasons = _name_evidence(entries, bump)
+    step = soften_bump(bump, last.version, scheme)
+    if step != bump:
+        reasons.insert(0, f"{last.version} is initial development (0.x): a breaking change is a {step} step there.")
+    if scheme.is_final(last.version):
+        version = scheme.bump(last.version, step)
+        return _respect_candidate(Suggestion(version, step, reasons), last, scheme)
+    return _leave_pre_release(Suggestion(last.version, step, reasons), last.version, scheme)
+
+
+def soften_bump(bump: Bump, last: str, scheme: VersionScheme) -> Bump:
+    """Return the step under the 0.x policy: a breaking change is minor there (1.0.0 is a decision, no accident)."""
+    return "minor" if bump == "major" and is_zero_major(scheme, last) else bump
+
+
+def find_illegal(version: str, last: Last, taken: Sequence[str], form: TagForm, scheme: VersionScheme) -> str:
+    """Return which rule ``version`` breaks, as one sentence with what to do; empty when it is legal.
+
+    ``taken`` are the names of tags here and on the remote.
+    """
+    if not scheme.is_legal(version):
+        return f"{version!r} is no version of scheme={scheme.name!r}. Give one like {FIRST_VERSION}."
+    if last.version and not scheme.key(version) > scheme.key(last.version):
+        return f"Version {version} is not above the last release {last.version}. Give a higher one."
+    if form.write(version) in taken:
+        return f"The tag {form.write(version)} exists already, here or on the remote. Give a version that was not used."
+    return ""
+
+
+def _suggest_first(last: Last, scheme: VersionScheme) -> Suggestion:
+    reason = f"No release yet: the version files say {last.manifest}."
+    if not last.manifest or not scheme.is_legal(last.manifest):
+        said = (
+            f"the version files say {last.manifest!r}, which is no {scheme.name} version"
+            if last.manifest
+            else "no file says a version"
+        )
+        return Suggestion(FIRST_VERSION, "first", [f"No release yet and {said}: {FIRST_VERSION} to begin with."])
+    version = scheme.final(last.manifest)
+    if scheme.key(version) <= scheme.key(scheme.final("0.0.0")):
+        return Suggestion(FIRST_VERSION, "first", [f"{reason} That is a placeholder: {FIRST_VERSION} to begin with."])
+    return Suggestion(version, "first", [reason])
+
+
+def _name_evidence(entries: Sequence[Entry], bump: Bump) -> list[str]:
+    """The entries that decide the step, as they were written; entries are in order of time, the newest first."""
+    deciding = [entry for entry in entries if entry.bump == bump]
+    reasons = [f'{bump}: "{entry.reason or entry.text.splitlines()[0]}" ({entry.sources[0]})' for entry in deciding]
+    rest = len(reasons) - _MOST_REASONS
+    return reasons[:_MOST_REASONS] + ([f"{bump}: and {rest} more"] if rest > 0 else [])
+
+
+def _respect_candidate(suggestion: Suggestion, last: Last, scheme: VersionScheme) -> Suggestion:
+    if not last.candidate or scheme.key(suggestion.version) > scheme.key(last.candidate):
+        return suggestion
+    version = scheme.final(last.candidate)
+    reason = f"{last.candidate} is tagged: leaving the pre-release drops its suffix."
+    return Suggestion(version, suggestion.bump, [reason, *suggestion.reasons])
+
+
+def _leave_pre_release(suggestion: Suggestion, last: str, scheme: VersionScheme) -> Suggestion:
+    """After a pre-release without a final one before it: its final version."""
+    reason = f"{last} is a pre-release: leaving it drops its suffix."
+    return Suggestion(scheme.final(last), suggestion.bump, [reason, *suggestion.reasons])

@@ -1,0 +1,173 @@
+"""The structure of a Markdown changelog: where ``[Unreleased]`` is, where the newest version is, how headings look."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from perdure.rules.release.markdown_text import (
+    Heading,
+    find_definitions,
+    find_headings,
+    find_underlined,
+    hide_code,
+    split_lines,
+)
+
+_VERSION_HEADING = re.compile(
+    r"(?P<prefix>(?:version|release)?\s*)(?P<open>\[)?(?P<v>v?)(?P<version>\d+(?:\.\d+)+[0-9A-Za-z.+!-]*)"
+    r"(?P<close>\])?(?P<link>\([^)]*\))?(?P<rest>.*)",
+    re.IGNORECASE,
+)
+_UNRELEASED = re.compile(r"\[?unreleased(?:\](?:\([^)]*\))?)?.*", re.IGNORECASE)
+_DATE = re.compile(r"(?P<before>\s*[-–—:]?\s*\(?)\d{4}-\d{2}-\d{2}(?P<after>\)?)")
+_BULLET = re.compile(r" {0,1}([-*+])[ \t]+(.*)")
+
+
+@dataclass(frozen=True)
+class HeadingStyle:
+    """How a changelog writes the heading of a version."""
+
+    level: int = 2
+    prefix: str = ""
+    """"Version " and the like."""
+    has_brackets: bool = True
+    v: str = ""
+    before_date: str = " - "
+    after_date: str = ""
+
+    def write(self, version: str, date: str) -> str:
+        """Return the heading's line without a line end."""
+        name = f"{self.prefix}[{self.v}{version}]" if self.has_brackets else f"{self.prefix}{self.v}{version}"
+        return f"{'#' * self.level} {name}{self.before_date}{date}{self.after_date}"
+
+
+@dataclass(frozen=True)
+class VersionSection:
+    """One version's section."""
+
+    version: str
+    start: int
+    """Line of its heading."""
+    end: int
+    """The line after its last one."""
+
+
+@dataclass(frozen=True)
+class Changelog:
+    """A changelog by lines."""
+
+    lines: list[str]
+    """With their ends."""
+    style: HeadingStyle
+    unreleased: tuple[int, int] | None
+    """(line of the heading, the line after its body); the body holds no link definitions. ``None``: no such section."""
+    versions: list[VersionSection]
+    """As written, the newest first in every changelog that this code extends."""
+    bullet: str
+    """The character that list items begin with."""
+
+    @property
+    def newline(self) -> str:
+        """The line end that most lines have."""
+        crlf = sum(line.endswith("\r\n") for line in self.lines)
+        return "\r\n" if 2 * crlf > len(self.lines) else "\n"
+
+    @property
+    def end_of_sections(self) -> int:
+        """The line where link definitions (and blank lines before them) begin at the end of the file."""
+        return _trim_definitions(self.lines, 0, len(self.lines))
+
+
+def read_changelog(text: str) -> Changelog:
+    """Read the structure of a changelog. Never fails: a text without any version has no versions."""
+    lines = split_lines(text)
+    headings = find_headings(lines)
+    found = [(heading, match) for heading in headings if (match := _VERSION_HEADING.fullmatch(heading.text))]
+    pending = next((heading for heading in headings if _UNRELEASED.fullmatch(heading.text)), None)
+    known = {heading.line for heading, _ in found}
+    style = _read_style(*found[0]) if found else _style_of_unreleased(pending)
+    unreleased = (pending.line, _find_end(lines, headings, pending, known)) if pending else None
+    versions = [
+        VersionSection(match["version"], heading.line, _find_end(lines, headings, heading, known))
+        for heading, match in found
+    ]
+    return Changelog(lines, style, unreleased, versions, _usual_bullet(lines))
+
+
+def has_foreign_headings(text: str) -> bool:
+    """Whether versions stand in underlined headings, which are not extended yet."""
+    lines = split_lines(text)
+    underlined = [heading for heading in find_underlined(lines) if _VERSION_HEADING.fullmatch(heading)]
+    return bool(underlined) and not read_changelog(text).versions
+
+
+def read_items(lines: Sequence[str]) -> list[tuple[str, str]]:
+    """Return (section, text) of the list items and paragraphs in a section's body.
+
+    Sections are the headings inside it; before the first one it is empty. Texts keep their lines, without the bullet
+    and the indent it asks for. Comments are passed over.
+    """
+    hidden, headings = hide_code(lines), {heading.line: heading for heading in find_headings(lines)}
+    items: list[tuple[str, list[str]]] = []
+    section, is_open = "", False
+    for number, line in enumerate(lines):
+        bullet = _BULLET.fullmatch(line.rstrip("\r\n"))
+        if number in headings:
+            section, is_open = headings[number].text.strip(), False
+        elif hidden[number] == "comment":
+            continue
+        elif bullet and not hidden[number]:
+            items.append((section, [bullet[2]]))
+            is_open = True
+        elif is_open and (line[:1] in " \t" or not line.strip() or items[-1][1][-1].strip()):
+            items[-1][1].append(_unindent(line))
+        elif line.strip():
+            items.append((section, [line.rstrip()]))
+            is_open = True
+    return [(name, "\n".join(text).strip()) for name, text in items]
+
+
+def find_comments(lines: Sequence[str]) -> list[str]:
+    """Return the lines of HTML comments: what a project tells its writers stays when a section is emptied."""
+    hidden = hide_code(lines)
+    return [line for number, line in enumerate(lines) if hidden[number] == "comment"]
+
+
+def _read_style(heading: Heading, match: re.Match[str]) -> HeadingStyle:
+    date = _DATE.search(match["rest"])
+    style = HeadingStyle(heading.level, match["prefix"], bool(match["open"]), match["v"])
+    return replace(style, before_date=date["before"], after_date=date["after"]) if date else style
+
+
+def _style_of_unreleased(pending: Heading | None) -> HeadingStyle:
+    if pending is None:
+        return HeadingStyle()
+    return HeadingStyle(level=pending.level, has_brackets=pending.text.startswith("["))
+
+
+def _find_end(lines: Sequence[str], headings: Sequence[Heading], start: Heading, versions: set[int]) -> int:
+    """A section ends at the next heading of its level or above, or at the next version's, or at the definitions."""
+    for heading in headings:
+        if heading.line > start.line and (heading.level <= start.level or heading.line in versions):
+            return heading.line
+    return _trim_definitions(lines, start.line + 1, len(lines))
+
+
+def _trim_definitions(lines: Sequence[str], start: int, end: int) -> int:
+    defined = {number for number, _, _ in find_definitions(lines)}
+    last = end
+    while last > start and (last - 1 in defined or not lines[last - 1].strip()):
+        last -= 1
+    return last if any(number in defined for number in range(last, end)) else end
+
+
+def _usual_bullet(lines: Sequence[str]) -> str:
+    marks = [match[1] for line in lines if (match := _BULLET.fullmatch(line.rstrip("\r\n")))]
+    return max("-*+", key=marks.count) if marks else "-"
+
+
+def _unindent(line: str) -> str:
+    text = line.rstrip().expandtabs(4)
+    return text[2:] if text.startswith("  ") else text.lstrip(" ") if text.startswith(" ") else text

@@ -1,0 +1,1 @@
+"""Files that say a version, one module a format, listed in ``registry``."""

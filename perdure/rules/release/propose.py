@@ -1,0 +1,132 @@
+"""The analysis ``release.propose``: entries with their sources, and the version that follows, with reasons."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from perdure.contracts.base import JsonDict
+from perdure.errors import StageFailed, UserError
+from perdure.rules.base import Rule, RuleContext, RuleResult
+from perdure.rules.git_commits import commit_from_json
+from perdure.rules.git_history import NAME as HISTORY
+from perdure.rules.release.bump import Last, Suggestion, find_illegal, suggest_version
+from perdure.rules.release.edits import Edited, apply_edits
+from perdure.rules.release.evidence import Gathered, collect_entries
+from perdure.rules.release.markdown import write_notes
+from perdure.rules.release.results import find_value
+from perdure.rules.release.sources import CHANGES, FILES
+from perdure.rules.release.tags import parse_tag_form
+from perdure.rules.release.versions import VersionScheme, find_scheme
+
+NAME = "release.propose"
+
+
+@dataclass(frozen=True)
+class _Sources:
+    history: JsonDict
+    files: JsonDict
+    changes: JsonDict
+
+
+def propose_release(arguments: JsonDict, context: RuleContext) -> RuleResult:
+    """Propose a release from what was gathered.
+
+    ``with``: ``from`` (all gathered values by source name), ``scheme``, and ``version`` instead of the proposed one.
+    Without any change the value has no entries and nothing else to apply. A reviewer's version that breaks a rule is a
+    finding, and the proposed one stands; the same in ``version`` is an error.
+
+    Raises:
+        UserError: a version breaks a rule (named), or the scheme is not known.
+        StageFailed: the sources read different commits.
+    """
+    sources = _open_sources(arguments["from"])
+    scheme = find_scheme(str(arguments.get("scheme") or "semver"))
+    last = Last(
+        sources.history["last_version"], sources.history["last_candidate"], str(sources.files.get("version", ""))
+    )
+    commits = [commit_from_json(value) for value in sources.history["commits"]]
+    collected = collect_entries(Gathered(commits, sources.changes.get("changelog", {})))
+    edited = apply_edits(collected.entries, context.edits)
+    suggestion, refused = _choose_version(edited, str(arguments.get("version") or ""), last, sources.history, scheme)
+    value = _write_value(sources, scheme, last, edited, suggestion, context.now.date().isoformat())
+    findings = [*collected.findings, *edited.findings, *refused, *_compare_manifest(sources.files, last)]
+    summary = f"{value['title']} ({suggestion.bump})" if edited.entries else "nothing to release"
+    return RuleResult(value, summary, findings=findings)
+
+
+def _open_sources(gathered: JsonDict) -> _Sources:
+    history = find_value(gathered, HISTORY)
+    if history is None:
+        raise UserError(f"release.propose needs a gather source that uses {HISTORY!r}; 'from' holds none.")
+    files, changes = find_value(gathered, FILES) or {}, find_value(gathered, CHANGES) or {}
+    for source in (files, changes):
+        if source and source["commit"] != history["head"]:
+            raise StageFailed(
+                f"The branch moved while it was read ({source['commit'][:7]} and {history['head'][:7]}). Run it again."
+            )
+    return _Sources(history, files, changes)
+
+
+def _choose_version(
+    edited: Edited, given: str, last: Last, history: JsonDict, scheme: VersionScheme
+) -> tuple[Suggestion, list[str]]:
+    """Return the version to release and findings: the reviewer's if legal, else the input's, else the proposed one."""
+    form = parse_tag_form(history["tag_form"])
+    taken = [*history["tags"], *(ref.removeprefix("refs/tags/") for ref in history["remote_refs"])]
+    findings: list[str] = []
+    if edited.version:
+        problem = find_illegal(edited.version, last, taken, form, scheme)
+        if not problem:
+            return Suggestion(edited.version, "chosen", [f"{edited.version} was chosen by {edited.version_by}."]), []
+        findings.append(f"The version that {edited.version_by} asked for was not taken: {problem}")
+    suggestion = Suggestion(given, "chosen", [f"{given} was given with the job."])
+    if not given:
+        suggestion = suggest_version(edited.entries, last, scheme)
+    problem = find_illegal(suggestion.version, last, taken, form, scheme)
+    if problem and edited.entries:
+        raise UserError(f"{problem} (version=… chooses one.)" if not given else problem)
+    return suggestion, findings
+
+
+def _write_value(
+    sources: _Sources, scheme: VersionScheme, last: Last, edited: Edited, suggestion: Suggestion, date: str
+) -> JsonDict:
+    history, version = sources.history, suggestion.version
+    package = str(sources.files.get("package", ""))
+    title = f"{last.version} → {version}" if last.version else f"{version} (first release)"
+    return {
+        "rule": NAME,
+        "version": version,
+        "tag": parse_tag_form(history["tag_form"]).write(version),
+        "scheme": scheme.name,
+        "last_version": last.version,
+        "last_tag": history["last_tag"],
+        "base": history["head"],
+        "bump": suggestion.bump,
+        "entries": [entry.to_json() for entry in edited.entries],
+        "reasons": suggestion.reasons,
+        "notes": write_notes(f"{package} {version}".strip(), edited.entries),
+        "title": title,
+        "date": date,
+        "package": package,
+        "path": history["path"],
+        "changelog": sources.changes.get("changelog", {}),
+    }
+
+
+def _compare_manifest(files: JsonDict, last: Last) -> Sequence[str]:
+    """Say when the version files do not stand where the last release does."""
+    if not last.version or not last.manifest or last.manifest == last.version:
+        return []
+    return [f"{files['files'][0]['path']} says {last.manifest}, although the last release is {last.version}."]
+
+
+RULE = Rule(
+    name=NAME,
+    rule_class="analysis",
+    run=propose_release,
+    needs=frozenset({"from"}),
+    takes=frozenset({"scheme", "version"}),
+    about="Entries with sources, and the next version with reasons.",
+)

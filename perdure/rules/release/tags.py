@@ -1,0 +1,111 @@
+"""Tag forms: ``v{version}`` and its kin. A tag's form and the version in it are kept apart."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from perdure.errors import UserError
+from perdure.rules.release.versions import VersionScheme
+from perdure.workspace.refs import is_ref
+
+_HOLE = "{version}"
+_BRACES = re.compile(r"\{[^{}]*\}|[{}]")
+_LOOKS_LIKE_VERSION = re.compile(r"\d+(?:[._]\d+)+[0-9A-Za-z.+_-]*")
+
+
+@dataclass(frozen=True)
+class TagForm:
+    """What stands around the version in a tag's name."""
+
+    prefix: str
+    suffix: str
+
+    def __str__(self) -> str:
+        return f"{self.prefix}{_HOLE}{self.suffix}"
+
+    def write(self, version: str) -> str:
+        """Return the tag's name for ``version``."""
+        return f"{self.prefix}{version}{self.suffix}"
+
+    def read(self, name: str) -> str:
+        """Return the version in ``name`` when the form matches as a whole, else an empty text."""
+        ends = len(name) - len(self.suffix)
+        if not name.startswith(self.prefix) or not name.endswith(self.suffix) or ends <= len(self.prefix):
+            return ""
+        return name[len(self.prefix) : ends]
+
+
+@dataclass(frozen=True)
+class ReleaseTag:
+    """A tag that names a version."""
+
+    name: str
+    version: str
+    """As written in the tag."""
+
+
+def parse_tag_form(text: str) -> TagForm:
+    """Read a tag form.
+
+    Raises:
+        UserError: not exactly one ``{version}``, another placeholder, or no legal name of a tag.
+    """
+    holes = _BRACES.findall(text)
+    if holes != [_HOLE]:
+        raise UserError(
+            f"tag={text!r} is no tag form: it holds {', '.join(holes) or 'no placeholder'}. "
+            "Expected {version} exactly once, for example 'v{version}' or 'pkg-v{version}'."
+        )
+    prefix, _, suffix = text.partition(_HOLE)
+    if not is_ref(f"refs/tags/{prefix}1.0.0{suffix}"):
+        raise UserError(f"tag={text!r} gives names that git does not allow for a tag, such as {prefix}1.0.0{suffix!s}.")
+    return TagForm(prefix, suffix)
+
+
+def find_release_tags(names: Iterable[str], form: TagForm, scheme: VersionScheme) -> list[ReleaseTag]:
+    """Return the tags that match as a whole and name a legal version, highest version first.
+
+    Moving tags (``v1``), other packages' tags and other schemes' tags do not match. Of several tags with versions that
+    are ordered as equal (build metadata), the one first by name comes first.
+    """
+    found = [ReleaseTag(name, form.read(name)) for name in sorted(names)]
+    legal = [tag for tag in found if tag.version and scheme.is_legal(tag.version)]
+    return sorted(legal, key=lambda tag: scheme.key(tag.version), reverse=True)
+
+
+def guess_forms(names: Iterable[str]) -> list[tuple[TagForm, str, int]]:
+    """Return (form, an example, how many) for tags that look like versions, most frequent form first."""
+    counts: Counter[TagForm] = Counter()
+    examples: dict[TagForm, str] = {}
+    for name in names:
+        match = _LOOKS_LIKE_VERSION.search(name)
+        if match is not None and not set("{}") & set(name):
+            form = TagForm(name[: match.start()], name[match.end() :])
+            counts[form] += 1
+            examples[form] = name
+    return [(form, examples[form], count) for form, count in counts.most_common()]
+
+
+def refuse_unmatched(names: Iterable[str], form: TagForm, scheme: VersionScheme) -> None:
+    """Stop when tags look like versions although none matches: the last release would be guessed.
+
+    Raises:
+        UserError: names up to three candidate forms with examples.
+    """
+    guesses = guess_forms(names)
+    if not guesses:
+        return
+    told = "; ".join(f"tag='{guess}' ({count} such as {example})" for guess, example, count in guesses[:3])
+    same = [guess for guess, _, _ in guesses if guess == form]
+    hint = (
+        f" Tags of the form '{form}' hold no version that scheme='{scheme.name}' allows: try another scheme."
+        if same
+        else ""
+    )
+    raise UserError(
+        f"No tag matches '{form}' as a whole, but some look like versions. Say which form names the releases: {told}."
+        f"{hint} When none of them is a release, give version=… to begin there."
+    )

@@ -1,0 +1,157 @@
+"""Version schemes: how a version reads, which is newer, which comes next. One class each, by name in ``SCHEMES``."""
+
+from __future__ import annotations
+
+from typing import Any, Literal, Protocol
+
+import semver
+from packaging.version import InvalidVersion, Version
+
+from perdure.errors import UserError
+
+Bump = Literal["major", "minor", "patch"]
+
+BUMPS: tuple[Bump, ...] = ("patch", "minor", "major")
+"""Smallest first."""
+
+# Builds that nobody counts as a step towards a release: they neither are the last release nor raise the next one.
+_SIDE_CHANNELS = ("nightly", "dev", "canary", "snapshot", "edge", "ci", "build")
+
+
+class VersionScheme(Protocol):
+    """One way to write and order versions. Versions are handed about as text, in the form that was written."""
+
+    @property
+    def name(self) -> str:
+        """Its name in templates."""
+        ...
+
+    def is_legal(self, text: str) -> bool:
+        """Whether the whole text is a version of this scheme."""
+        ...
+
+    def key(self, text: str) -> Any:
+        """A key that sorts legal versions of this scheme, older first. Raises ``ValueError`` for others."""
+        ...
+
+    def is_final(self, text: str) -> bool:
+        """Whether a legal version is a final release (no pre-release of any kind)."""
+        ...
+
+    def is_candidate(self, text: str) -> bool:
+        """Whether a legal version is a pre-release that leads to its final one (no nightly or development build)."""
+        ...
+
+    def final(self, text: str) -> str:
+        """The final version of a pre-release's line: ``2.0.0`` for ``2.0.0-rc.1``; a final version is itself."""
+        ...
+
+    def bump(self, last: str, bump: Bump) -> str:
+        """The final version that follows a final one by this step."""
+        ...
+
+
+class SemVerScheme:
+    """Semantic Versioning 2.0.0."""
+
+    name = "semver"
+
+    def is_legal(self, text: str) -> bool:
+        # The pattern of the library takes any Unicode digit; the specification does not.
+        return text.isascii() and semver.Version.is_valid(text)
+
+    def key(self, text: str) -> semver.Version:
+        if not self.is_legal(text):
+            raise ValueError(f"{text!r} is not a semantic version")
+        return semver.Version.parse(text)
+
+    def is_final(self, text: str) -> bool:
+        return not self.key(text).prerelease
+
+    def is_candidate(self, text: str) -> bool:
+        label = (self.key(text).prerelease or "").lower()
+        return bool(label) and not any(side in label for side in _SIDE_CHANNELS)
+
+    def final(self, text: str) -> str:
+        return str(self.key(text).finalize_version())
+
+    def bump(self, last: str, bump: Bump) -> str:
+        version = self.key(last)
+        if bump == "major":
+            return str(version.bump_major())
+        return str(version.bump_minor() if bump == "minor" else version.bump_patch())
+
+
+class AlwaysPatchScheme(SemVerScheme):
+    """Semantic versions where every release is the next patch."""
+
+    name = "always-patch"
+
+    def bump(self, last: str, bump: Bump) -> str:
+        return super().bump(last, "patch")
+
+
+class Pep440Scheme:
+    """Python's versions (PEP 440): epochs, any number of components, post-releases. Written in normal form."""
+
+    name = "pep440"
+
+    def is_legal(self, text: str) -> bool:
+        try:
+            Version(text)
+        except InvalidVersion:
+            return False
+        return text.isascii() and text == text.strip()
+
+    def key(self, text: str) -> Version:
+        return Version(text)
+
+    def is_final(self, text: str) -> bool:
+        version = self.key(text)
+        return not version.is_prerelease and version.local is None
+
+    def is_candidate(self, text: str) -> bool:
+        version = self.key(text)
+        return version.pre is not None and not version.is_devrelease and version.local is None
+
+    def final(self, text: str) -> str:
+        return self.key(text).base_version
+
+    def bump(self, last: str, bump: Bump) -> str:
+        version = self.key(last)
+        width = max(len(version.release), 3 if bump == "patch" else 2)
+        parts = [*version.release, *[0] * (width - len(version.release))]
+        place = {"major": 0, "minor": 1, "patch": 2}[bump]
+        parts = [*parts[:place], parts[place] + 1, *[0] * (width - place - 1)]
+        epoch = f"{version.epoch}!" if version.epoch else ""
+        return epoch + ".".join(map(str, parts))
+
+
+SCHEMES: dict[str, VersionScheme] = {
+    scheme.name: scheme for scheme in (SemVerScheme(), Pep440Scheme(), AlwaysPatchScheme())
+}
+
+
+def find_scheme(name: str) -> VersionScheme:
+    """Return a scheme by name.
+
+    Raises:
+        UserError: there is none; ``calver`` is told apart, since templates may name it.
+    """
+    if name in SCHEMES:
+        return SCHEMES[name]
+    known = ", ".join(SCHEMES)
+    if name == "calver":
+        raise UserError(
+            "scheme='calver' cannot be proposed yet: the next version depends on a date pattern. "
+            "Use scheme='pep440', which reads and orders such versions, and say which: version=2026.11.1."
+        )
+    raise UserError(f"scheme={name!r} is not known. Known schemes: {known}.")
+
+
+def is_zero_major(scheme: VersionScheme, text: str) -> bool:
+    """Whether a legal version is in initial development (0.x), where a breaking change is a minor step."""
+    key = scheme.key(text)
+    major = getattr(key, "major", None)
+    epoch = getattr(key, "epoch", 0)
+    return major == 0 and epoch == 0
