@@ -1,10 +1,10 @@
 """Which activities are in flight, written where the next worker finds it.
 
-Temporal learns of a dead worker only when an activity's time limit passes, minutes later. So each activity is named in a
-small file before it starts; a worker that starts alone on its data folder fails the ones its dead predecessors left, and
-Temporal gives them out again at once. The file outlives the activity for a moment: its result may still be on the way
-when the worker dies. Failing an activity that ended, or a later attempt of it, is answered with "not found" and changes
-nothing.
+Temporal learns of a dead worker only when an activity's time limit passes, minutes later. So each activity is named in
+a small file before it starts; a worker that starts alone on its data folder fails the ones that its dead predecessors
+left, and Temporal gives them out again at once. The file outlives the activity for a moment: its result may still be on
+the way when the worker dies. Failing an activity that ended, or a later attempt of it, is answered with "not found" and
+changes nothing.
 """
 
 from __future__ import annotations
