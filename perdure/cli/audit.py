@@ -30,7 +30,7 @@ MARKS: dict[str, Span] = {"ok": ("✓", "good"), "gap": ("✗", "bad"), "tampere
     examples=[
         ("perdure audit", "everything"),
         ("perdure audit 3", "job 3 alone (the same as `audit check 3`)"),
-        ("perdure audit export evidence.zip", "one file for whoever must not trust this machine"),
+        ("perdure audit export evidence.zip", "one file, for somebody else to verify"),
     ],
 )
 @click.pass_context

@@ -79,3 +79,6 @@ AUDIT: Sections = {
         "verify": Entry("perdure.cli.audit:verify", "Verify such a file offline."),
     }
 }
+
+EVERY_MAP: tuple[Sections, ...] = (COMMANDS, TEMPLATES, TOKENS, AUDIT)
+"""All maps there are, for the reference and the tests."""

@@ -30,8 +30,8 @@ detach_option: Option = click.option("-d", "--detach", is_flag=True, help="Do no
     "approve",
     examples=[
         ("perdure approve 7f3a91c2", "let this plan happen, and watch it"),
-        ("perdure approve 7f3a91c2 -m 'checked on staging'", "with a comment that stays in the evidence"),
-        ("perdure approve 7f3a91c2 --detach", "let it happen in the background"),
+        ("perdure approve 7f3a91c2 -m 'checked on staging'", "with a signed comment"),
+        ("perdure approve 7f3a91c2 --detach", "and do not watch it"),
     ],
 )
 @click.argument("digest")

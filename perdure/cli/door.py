@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -75,7 +76,7 @@ class Door:
             return Unreachable(
                 f"Perdure at {self._where} did not answer within {ANSWER_SECONDS:.0f} s. See `perdure status`."
             )
-        return Unreachable(f"No Perdure answers at {self._where} ({error}). Start it with `perdure up`.")
+        return Unreachable(f"No Perdure answers at {self._where} ({_reason(error)}). Start it with `perdure up`.")
 
 
 @contextmanager
@@ -91,6 +92,11 @@ def open_door(settings: Settings) -> Iterator[Door]:
     )
     with client:
         yield Door(client, remote or str(settings.socket))
+
+
+def _reason(error: httpx.TransportError) -> str:
+    """What the system said, without its number: "No such file or directory"."""
+    return re.sub(r"^\[Errno -?\d+\] ", "", str(error)) or type(error).__name__
 
 
 def _plain(value: Any) -> Any:

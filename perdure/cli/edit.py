@@ -18,7 +18,8 @@ from perdure.errors import UserError
         ("perdure edit 1", "version and entries in your editor"),
         ("perdure edit 1 --version 2.0.0", "another version"),
         ("perdure edit 1 --reword a41c9e0='Import in bulk'", "another wording of one entry"),
-        ("perdure edit 1 --drop 9be0c11 --add Security='Escape names'", "one entry less, one more"),
+        ("perdure edit 1 --drop 9be0c11", "one entry less"),
+        ("perdure edit 1 --add Security='Escape names'", "one more"),
         ("perdure edit 1 --move a41c9e0=Changed", "under another heading"),
     ],
 )

@@ -66,14 +66,33 @@ def status(session: Session) -> int:
         session.answer(plain(state))
     else:
         write_status(session.paper, state)
+    if state.is_ready and not session.as_json:
         _write_health(session)
     return codes.OK if state.is_ready else codes.NO_SERVER
+
+
+@command("doctor", examples=[("perdure doctor", "exit code 69 when something must be done first")])
+def doctor(session: Session) -> int:
+    """Check this machine: Python, git, sandbox, disk, ledger, keys, Temporal. Nothing is changed."""
+    from perdure.runtime.doctor import examine
+
+    with LiveLine(session.notes if session.as_json else session.paper) as live:
+        live.busy("looking")
+        checks = examine(session.settings)
+    if session.as_json:
+        session.answer({"checks": [dataclasses.asdict(check) for check in checks]})
+    for check in [] if session.as_json else checks:
+        mark: Span = ("✓", "good") if check.ok else ("✗", "bad")
+        session.paper.line("  ", mark, f" {check.name:<12} ", check.detail)
+        if not check.ok and check.advice:
+            session.paper.line(" " * 17, (check.advice, "hint"))
+    return codes.OK if all(check.ok for check in checks) else codes.NO_SERVER
 
 
 def write_status(paper: Paper, state: Status) -> None:
     """Write an installation's state: what runs, and where."""
     mark: Span = ("✓ ", "good") if state.phase == "ready" else ("◆ ", "warn") if state.running else ("○ ", "dim")
-    version = f"   version {state.version}" if state.version else ""
+    version = f"   {state.version}" if state.version else ""
     paper.line(
         mark, (state.phase, "title"), version, (f"   since {state.started_at}" if state.started_at else "", "dim")
     )

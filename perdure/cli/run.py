@@ -23,10 +23,10 @@ from perdure.errors import UserError
 @command(
     "run",
     examples=[
-        ("perdure run release", "plan a release of the repository here"),
-        ("perdure run release test='make test'", "and run its tests on the planned content"),
+        ("perdure run release", "plan a release of this repository"),
+        ("perdure run release test='make test'", "with its tests as a check"),
         ("perdure run release version=2.0.0 remote=", "choose the version; push nowhere"),
-        ("perdure run release --plan", "only look: exit code 2 when something would change"),
+        ("perdure run release --plan", "only look; 2: it would change"),
         ("perdure run release --detach --json", "from a script"),
     ],
 )
