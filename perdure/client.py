@@ -6,6 +6,7 @@ import asyncio
 import hashlib
 from collections.abc import Callable
 from datetime import UTC, datetime
+from importlib.metadata import PackageNotFoundError, version
 from typing import TypeVar
 
 from perdure.contracts import names
@@ -16,16 +17,18 @@ from perdure.contracts.http import (
     DecideAnswer,
     DecideRequest,
     EventPage,
+    Health,
     JobView,
     ResolveRequest,
     SubmitRequest,
     TemplateView,
+    TokenView,
     TrustRequest,
     UndoRequest,
 )
 from perdure.contracts.job import AdmitInput, JobSpec
 from perdure.deciding import Decider
-from perdure.errors import Conflict, NotFound, UserError
+from perdure.errors import Conflict, NotFound, SetupError, UserError
 from perdure.intake import Intake
 from perdure.policy.authorize import Principal, Right, authorize
 from perdure.runtime.messenger import Messenger
@@ -37,6 +40,9 @@ Answer = TypeVar("Answer")
 
 LOOK_SECONDS = 0.1
 """How often a long poll looks into the ledger; the writer is another process."""
+
+HEALTH_SECONDS = 0.7
+"""Within this a health answer is given, whatever is down."""
 
 UNDO = "undo"
 """Stands as the template of a job that takes another one back."""
@@ -54,6 +60,7 @@ class Client:
         intake: Intake,
         decider: Decider,
         messenger: Messenger,
+        is_embedded: bool = True,
         now: Callable[[], datetime] = lambda: datetime.now(UTC),
     ) -> None:
         self.ledger = ledger
@@ -63,6 +70,7 @@ class Client:
         self.now = now
         self._blobs = blobs
         self._decider = decider
+        self._is_embedded = is_embedded
 
     async def submit(self, principal: Principal, request: SubmitRequest) -> JobView:
         """Start a job; the same request again is the same job.
@@ -169,6 +177,32 @@ class Client:
         authorize(principal, right)
         return await asyncio.to_thread(question)
 
+    async def health(self, principal: Principal) -> Health:
+        """Return how the installation is; soon, and without raising for what is down."""
+        authorize(principal, "read")
+        temporal, has_worker, detail = "unreachable", False, ""
+        try:
+            async with asyncio.timeout(HEALTH_SECONDS):
+                temporal = (await self.messenger.client()).service_client.config.target_host
+                has_worker = await self.messenger.has_worker()
+        except TimeoutError:
+            detail = "Temporal does not answer."
+        except SetupError as error:
+            detail = error.message
+        return Health(
+            ok=has_worker and not detail,
+            version=installed_version(),
+            temporal=f"embedded {temporal}" if self._is_embedded else temporal,
+            worker=has_worker,
+            detail=detail,
+        )
+
+    async def revoke_token(self, principal: Principal, token_id: str) -> TokenView:
+        """End a token at once; return what it was. Raises ``NotFound``."""
+        await self.read(principal, lambda: self.ledger.revoke_token(token_id, at=self.now()), right="own")
+        tokens = await asyncio.to_thread(self.ledger.tokens)
+        return next(token for token in tokens if token.id == token_id)
+
     async def retell(self) -> int:
         """Pass on decisions that workflows may not have heard of; return how many."""
         return await self._decider.retell()
@@ -206,3 +240,11 @@ class Client:
         except NotFound:
             return False
         return True
+
+
+def installed_version() -> str:
+    """Return the version of this package; ``0`` when it runs from a folder that was never installed."""
+    try:
+        return version("perdure")
+    except PackageNotFoundError:
+        return "0"

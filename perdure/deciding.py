@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
-from datetime import datetime
+from datetime import UTC, datetime
 from typing import Any
 
 from perdure.contracts import names
@@ -38,7 +38,7 @@ class Decider:
         reader: Reader,
         key: DecisionKey,
         messenger: Messenger,
-        now: Callable[[], datetime],
+        now: Callable[[], datetime] = lambda: datetime.now(UTC),
     ) -> None:
         self._ledger = ledger
         self._blobs = blobs

@@ -1,0 +1,59 @@
+"""The HTTP application: routes under ``/v1`` that speak the contracts, and nothing that decides."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager, suppress
+
+from fastapi import FastAPI
+
+from perdure.api import jobs, operate, plans, templates
+from perdure.api.problems import install_problems
+from perdure.client import Client, installed_version
+from perdure.errors import PerdureError
+
+log = logging.getLogger("perdure.api")
+
+RETELL_SECONDS = 5.0
+"""How often decisions that could not be passed on are tried again."""
+
+
+def build_app(client: Client) -> FastAPI:
+    """Return the application; serve it only behind the doors of ``perdure.api.doors``, which say who is asking."""
+    app = FastAPI(
+        title="Perdure",
+        version=installed_version(),
+        openapi_url="/v1/openapi.json",
+        docs_url=None,  # its page loads scripts from another host
+        redoc_url=None,
+        lifespan=_retelling,
+    )
+    app.state.client = client
+    for room in (jobs, plans, templates, operate):
+        app.include_router(room.router, prefix="/v1")
+    install_problems(app)
+    return app
+
+
+@asynccontextmanager
+async def _retelling(app: FastAPI) -> AsyncIterator[None]:
+    """While the application runs: pass on what an earlier process, or an unreachable server, left untold."""
+    task = asyncio.create_task(_retell_for_ever(app.state.client))
+    try:
+        yield
+    finally:
+        task.cancel()
+        with suppress(asyncio.CancelledError):
+            await task
+
+
+async def _retell_for_ever(client: Client) -> None:
+    while True:
+        try:
+            if told := await client.retell():
+                log.info("passed on %d decisions that had not been told", told)
+        except PerdureError as error:
+            log.warning("decisions could not be passed on: %s", error.message)
+        await asyncio.sleep(RETELL_SECONDS)

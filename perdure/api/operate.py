@@ -1,0 +1,69 @@
+"""Routes for whoever runs the installation: health, tokens, audit."""
+
+from __future__ import annotations
+
+from fastapi import APIRouter
+from pydantic import Field
+
+from perdure.api.asking import Asked, Asking
+from perdure.contracts.base import Contract
+from perdure.contracts.http import AuditReport, Health, TokenRequest, TokenView
+
+router = APIRouter()
+
+
+class ExportRequest(Contract):
+    """Where to write a bundle of evidence."""
+
+    path: str = Field(pattern=r"^/")
+    """Absolute, on the machine of the installation; must not exist."""
+
+
+class ExportAnswer(Contract):
+    """What a verifier must get by another way than the bundle."""
+
+    path: str
+    head: str
+    public_keys: dict[str, str]
+    """Raw Ed25519 keys in hex by key id."""
+
+
+@router.get("/health")
+async def show_health(client: Asked, principal: Asking) -> Health:
+    """How the installation is. Answers within a second, whatever is down."""
+    return await client.health(principal)
+
+
+@router.get("/tokens")
+async def list_tokens(client: Asked, principal: Asking) -> list[TokenView]:
+    """All tokens, without their texts."""
+    return await client.read(principal, client.ledger.tokens, right="own")
+
+
+@router.post("/tokens")
+async def add_token(request: TokenRequest, client: Asked, principal: Asking) -> TokenView:
+    """Make a token; its text is in this answer and nowhere else."""
+    return await client.read(
+        principal,
+        lambda: client.ledger.add_token(request.principal, request.groups, request.may, at=client.now()),
+        right="own",
+    )
+
+
+@router.delete("/tokens")
+async def revoke_token(id: str, client: Asked, principal: Asking) -> TokenView:
+    """End a token at once."""
+    return await client.revoke_token(principal, id)
+
+
+@router.get("/audit")
+async def audit(client: Asked, principal: Asking, ref: str = "") -> AuditReport:
+    """Compare the ledger with itself, its signatures, the blobs and Temporal; ``ref``: findings about one job."""
+    return await client.audit(principal, ref)
+
+
+@router.post("/audit/export")
+async def export(request: ExportRequest, client: Asked, principal: Asking, ref: str = "") -> ExportAnswer:
+    """Write a bundle that can be verified elsewhere, without a server."""
+    path, head, keys = await client.export(principal, request.path, ref)
+    return ExportAnswer(path=path, head=head, public_keys=keys)
