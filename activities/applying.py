@@ -16,18 +16,16 @@ from temporalio.exceptions import ApplicationError
 from activities.ledger import Decisions
 from perdure.contracts.application import EffectInput, EffectOutcome, EffectState, Receipt
 from perdure.contracts.base import JsonDict
-from perdure.contracts.decisions import Decision
 from perdure.contracts.names import JobId
 from perdure.contracts.plan import Inverse, Plan, PlannedEffect, read_plan
 from perdure.effects.base import Blobs, Effect, EffectContext, Found, Probe
 from perdure.errors import EffectFailed, EffectUnknown, Refused
-from perdure.store.ledger import BeginEffect, IntentRow, Ledger
+from perdure.store.ledger import Ledger
+from perdure.store.rows import BeginEffect, IntentRow, TargetBusy
 from perdure.workspace.processes import GroupRunner, end_group, take_lock
 
 _LOCK_PATIENCE = timedelta(seconds=30)
 """How long to wait for a target's lock after its holder's processes were ended."""
-
-_FINAL: frozenset[str] = frozenset({"done", "already", "failed", "stopped"})
 
 Secrets = Callable[[list[str]], Mapping[str, str]]
 
@@ -82,7 +80,7 @@ class Applier:
         plan = read_plan(question.digest, self._blobs.get(question.ref))
         planned = plan.effects[question.index]
         prior = self._ledger.intent(question.application_id, question.index, question.direction)
-        if prior is not None and prior.state in _FINAL and not self._may_retry(prior, question):
+        if prior is not None and prior.is_final:
             return self._outcome(question, planned, prior.state, prior.detail)
         inverse = planned.inverse
         if question.direction == "undo":
@@ -131,6 +129,8 @@ class Applier:
                     return self._stop_at_drift(deed, prior, "; ".join(drift))
             try:
                 self._ledger.begin_effect(self._begin(deed), at=_now())
+            except TargetBusy as busy:
+                raise ApplicationError(busy.message, type="TargetBusy") from busy  # asked again until it is free
             except Refused as refusal:
                 return self._outcome(deed.question, deed.planned, "refused", refusal.message)
             if probe.found is Found.done:
@@ -147,7 +147,8 @@ class Applier:
 
     def _settle_prior(self, deed: Deed, prior: IntentRow, context: EffectContext) -> EffectOutcome | None:
         """The fate of an attempt that began and has no receipt. ``None``: proven not done, so it may be done now."""
-        resolution = self._resolution(deed.question, prior)
+        question = deed.question
+        resolution = self._decisions.resolution(question.application_id, question.index, question.direction)
         if resolution is not None and resolution.answer == "stop":
             return self._finish(deed, "stopped", f"{resolution.by} said stop", {})
         if resolution is not None and resolution.answer == "done":
@@ -165,7 +166,7 @@ class Applier:
     @staticmethod
     def _await_settling(deed: Deed, prior: IntentRow) -> None:
         """A remote's "no" is not yet a no for as long as the kind says."""
-        left = prior.started_at + deed.effect.settle - _now()
+        left = (prior.started_at or _now()) + deed.effect.settle - _now()
         if left > timedelta(0):
             raise ApplicationError("waiting until a no is a no", type="Settling", next_retry_delay=left)
 
@@ -182,9 +183,14 @@ class Applier:
         if probe.found is Found.done:
             return self._verify(deed, context, {}, f"done in spite of: {error}")
         proven = probe.found is Found.not_done and (isinstance(error, EffectFailed) or not deed.effect.settle)
-        if proven and not isinstance(error, EffectUnknown):
+        if proven and not isinstance(error, EffectUnknown) and not self._must_pause(deed):
             return self._finish(deed, "failed", str(error), {})
         return self._unknown(deed, Probe(probe.found, f"{error} · {probe.detail}"))
+
+    @staticmethod
+    def _must_pause(deed: Deed) -> bool:
+        """``on_failure: pause``: a person says whether to try again, to go on or to stop, as for an unknown fate."""
+        return deed.planned.on_failure == "pause" and deed.question.direction == "do"
 
     def _verify(self, deed: Deed, context: EffectContext, result: JsonDict, detail: str) -> EffectOutcome:
         problems = deed.effect.verify(deed.body, context)
@@ -212,22 +218,6 @@ class Applier:
         ref = self._blobs.put(receipt.model_dump_json().encode())
         self._ledger.finish_effect(receipt, ref, at=_now())
         return self._outcome(deed.question, deed.planned, state, detail)
-
-    def _may_retry(self, prior: IntentRow, question: EffectInput) -> bool:
-        """A failed effect is tried again only on a person's word that came after it failed."""
-        if prior.state != "failed":
-            return False
-        resolution = self._resolution(question, prior)
-        return resolution is not None and prior.finished_at is not None and resolution.at > prior.finished_at
-
-    def _resolution(self, question: EffectInput, prior: IntentRow) -> Decision | None:
-        """The newest signed word of a person on this effect since its attempt began."""
-        found = [
-            decision
-            for decision in self._decisions.on_plan(question.digest)
-            if decision.kind == "resolve" and decision.effect == question.index and decision.at >= prior.started_at
-        ]
-        return found[-1] if found else None
 
     def _begin(self, deed: Deed) -> BeginEffect:
         question = deed.question
@@ -259,10 +249,11 @@ class Applier:
         question = deed.question if deed else None
 
         def note(pgid: int, boot_id: str) -> None:
-            if question is not None:
-                self._ledger.note_process(
-                    question.application_id, question.index, question.direction, pgid=pgid, boot_id=boot_id
-                )
+            if question is None:
+                return
+            key = (question.application_id, question.index, question.direction)
+            if self._ledger.intent(*key) is not None:  # before the intent only probes run
+                self._ledger.note_process(*key, pgid=pgid, boot_id=boot_id)
 
         try:
             yield EffectContext(

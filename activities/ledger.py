@@ -9,6 +9,7 @@ from temporalio import activity
 
 from activities.running import in_thread
 from perdure.contracts import names
+from perdure.contracts.application import Direction
 from perdure.contracts.decisions import CloseGateInput, Decision, GateInput, Weighing, WeighInput
 from perdure.contracts.job import (
     Admission,
@@ -21,6 +22,7 @@ from perdure.contracts.job import (
 )
 from perdure.contracts.plan import Plan, read_plan
 from perdure.effects.base import Blobs
+from perdure.errors import Conflict
 from perdure.policy.gates import weigh
 from perdure.store.ledger import Ledger
 from perdure.store.signing import verify
@@ -43,6 +45,11 @@ class Decisions:
     def on_job(self, job_id: str) -> list[Decision]:
         """Verified decisions of one job, oldest first."""
         return self._verified(job_id=job_id)
+
+    def resolution(self, application_id: str, index: int, direction: Direction) -> Decision | None:
+        """A person's verified word on an effect since its fate became unknown; ``None`` while there is none."""
+        signed = self._ledger.resolution(application_id, index, direction)
+        return signed.decision if signed is not None and verify(signed, self._public_keys()) else None
 
     def weigh(self, plan: Plan, digest: str, now: datetime) -> Weighing:
         """Weigh what lies in the ledger for this plan."""
@@ -91,15 +98,24 @@ class LedgerActivities:
         return await in_thread(lambda: self._weigh(question))
 
     def _weigh(self, question: WeighInput) -> Weighing:
-        now = _now()
         plan = read_plan(question.digest, self._blobs.get(question.ref))
-        weighing = self._decisions.weigh(plan, question.digest, now)
-        if weighing.outcome == "satisfied":
-            application = names.application_id(question.job_id, plan.envelope.round)
-            self._ledger.grant_permit(
-                digest=question.digest, job_id=question.job_id, application_id=application, at=now
-            )
-        return weighing
+        application = names.application_id(question.job_id, plan.envelope.round)
+        while True:
+            now, weighed = _now(), len(self._ledger.decisions(digest=question.digest))
+            weighing = self._decisions.weigh(plan, question.digest, now)
+            if weighing.outcome != "satisfied":
+                return weighing
+            try:
+                self._ledger.grant_permit(
+                    digest=question.digest,
+                    job_id=question.job_id,
+                    application_id=application,
+                    at=now,
+                    weighed=weighed,
+                )
+            except Conflict:  # somebody decided meanwhile: whoever was told "recorded" is heard
+                continue
+            return weighing
 
     @activity.defn(name=names.CLOSE_GATE)
     async def close_gate(self, closing: CloseGateInput) -> Done:

@@ -7,7 +7,8 @@ from dataclasses import dataclass, field
 from perdure.contracts.job import AppliedPart
 from perdure.contracts.plan import Inverse, Plan, PlannedEffect, read_plan
 from perdure.effects.base import Blobs
-from perdure.store.ledger import IntentRow, Ledger
+from perdure.store.ledger import Ledger
+from perdure.store.rows import IntentRow
 
 
 @dataclass
@@ -34,7 +35,7 @@ class UndoPlanner:
         back = [row for row in rows if row.direction == "undo" and row.state in ("done", "already")]
         undone = {(row.application_id, row.index) for row in back}
         final = False
-        for row in sorted(rows, key=lambda row: (row.started_at, row.index), reverse=True):
+        for row in sorted(rows, key=lambda row: (row.started_at or row.finished_at, row.index), reverse=True):
             if row.direction != "do" or row.state != "done" or (row.application_id, row.index) in undone:
                 continue
             planned = self._plan_of(row).effects[row.index]

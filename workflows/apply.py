@@ -71,13 +71,12 @@ class ApplyWorkflow:
         return opened
 
     async def _settle(self, index: int, direction: Direction) -> EffectOutcome:
-        """Apply one effect until its fate is known; what cannot be known, or was to pause, waits for a person."""
+        """Apply one effect until its fate is known; what cannot be known waits for a person."""
         while True:
             outcome = await self._apply_effect(index, direction)
-            waits = outcome.state == "unknown" or (outcome.state == "failed" and outcome.on_failure == "pause")
-            if not waits:
+            if outcome.state != "unknown":
                 return outcome
-            await self._tell("unknown" if outcome.state == "unknown" else "paused", outcome.detail)
+            await self._tell("unknown", outcome.detail)
             await workflow.wait_condition(lambda: self._poked)
             self._poked = False
 

@@ -132,7 +132,7 @@ class JobWorkflow:
             event = self._events.pop(0)
             if event.child_id != workflow_id:
                 continue
-            if event.state in ("unknown", "paused", "undoing"):
+            if event.state in ("unknown", "undoing"):
                 await self._note(JobPhase(event.state), event.detail)
                 continue
             return event

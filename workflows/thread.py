@@ -33,7 +33,7 @@ class ThreadWorkflow:
     async def run(self, state: ThreadState) -> ThreadState:
         """Admit until Temporal suggests a new run, then carry the state over. Histories of ended jobs are kept."""
         while not workflow.info().is_continue_as_new_suggested():
-            await workflow.wait_condition(lambda: self._ended or workflow.info().is_continue_as_new_suggested())
+            await workflow.wait_condition(lambda: bool(self._ended) or workflow.info().is_continue_as_new_suggested())
             if self._ended:
                 await call(names.ARCHIVE_JOB, ArchiveInput(job_id=self._ended[0]), Done, limit=_ARCHIVE_LIMIT)
                 self._ended.pop(0)

@@ -113,7 +113,7 @@ def close_application(connection: Connection, close: CloseApplicationInput, at: 
     if permit is not None:
         if permit.closed == close.state:
             return
-        if permit.closed:
+        if permit.closed and not _takes_back_a_part(permit, close):
             raise Conflict(
                 f"{close.application_id} ended as {permit.closed!r}; it cannot end as {close.state!r} as well."
             )
@@ -131,7 +131,7 @@ def close_application(connection: Connection, close: CloseApplicationInput, at: 
         },
         job_id=close.job_id,
         workflow_id=close.application_id,
-        step="close",
+        step=f"close/{close.state}",
         at=at,
     )
     if is_new and permit is not None:
@@ -140,6 +140,11 @@ def close_application(connection: Connection, close: CloseApplicationInput, at: 
         )
     locks = schema.target_locks
     connection.execute(delete(locks).where(locks.c.application_id == close.application_id))
+
+
+def _takes_back_a_part(permit: PermitRow, close: CloseApplicationInput) -> bool:
+    """An application that stopped at a drift half-way may be taken back when the rest of its plan comes to nothing."""
+    return permit.closed == "drift" and close.state in ("undone", "stuck")
 
 
 def _rightful_permit(connection: Connection, begin: BeginEffect) -> PermitRow:
@@ -151,7 +156,7 @@ def _rightful_permit(connection: Connection, begin: BeginEffect) -> PermitRow:
         raise Refused(f"{what}: the approval of plan {begin.digest[:8]} was withdrawn by {permit.withdrawn_by}.")
     if (permit.application_id, permit.job_id) != (begin.application_id, begin.job_id):
         raise Refused(f"{what}: the permit for plan {begin.digest[:8]} belongs to {permit.application_id}.")
-    if permit.closed:
+    if permit.closed and not (permit.closed == "drift" and begin.direction == "undo"):
         raise Refused(f"{what}: {begin.application_id} has ended as {permit.closed!r}.")
     plan = plan_row(connection, begin.digest)
     if not 0 <= begin.index < plan.effects:
