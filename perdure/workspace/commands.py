@@ -28,10 +28,11 @@ _CHUNK = 1 << 16
 
 
 class LimitMet(PerdureError):
-    """The command did not end within its wall limit; its group was killed. ``output`` is what it wrote till then."""
+    """The command did not end within its bounds; its group was ended. ``output`` is what it wrote till then."""
 
-    def __init__(self, message: str, output: bytes = b"") -> None:
+    def __init__(self, message: str, reason: str, output: bytes) -> None:
         super().__init__(message)
+        self.reason = reason
         self.output = output
 
 
@@ -154,7 +155,7 @@ class _Session:
             os.close(ended)
         _end(self._process)
         if problem:
-            raise LimitMet(f"{_shown(self._command)} {problem}", self._both.text())
+            raise LimitMet(f"{_shown(self._command)} {problem}", problem, self._both.text())
         return Finished(self._process.returncode, self._both.text(), self._out.text(), self._err.text())
 
     def _register(self, selector: selectors.BaseSelector, ended: int) -> None:
