@@ -13,6 +13,9 @@ from perdure.contracts.values import Command, Condition, Duration, Money
 LANGUAGE = 1
 """The only language version there is; a template of another one is refused."""
 
+JOB_NAMES = ("id", "thread", "round")
+"""What expressions find in ``job``: an id that is one path component, the thread, the number of the draft from 1."""
+
 Place = tuple[str | int, ...]
 """Where a value stands in a template: ``("apply", 2, "effect")``."""
 
@@ -231,9 +234,9 @@ class WhenScheduled(Part):
 
 
 class Review(Part):
-    """Who decides. A template that leaves it out asks one owner."""
+    """Who decides. A template that leaves it out asks one maintainer."""
 
-    approvals: list[Approvals] = [Approvals.model_validate({"from": "owners"})]
+    approvals: list[Approvals] = [Approvals.model_validate({"from": "maintainers"})]
     """All of them are needed. ``[]``: no gate, for reversible effects only."""
     requester_may_approve: Condition = True
     editable: list[str] = []

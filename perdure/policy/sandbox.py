@@ -87,6 +87,7 @@ FORBIDDEN_NODES: Mapping[type[nodes.Node], str] = {
     nodes.Block: "{% block %}",
     nodes.FilterBlock: "{% filter %}",
     nodes.AssignBlock: "{% set %} with a block",
+    nodes.EvalContextModifier: "{% autoescape %}",
     nodes.Pow: "**",
 }
 """What the language does not have, and how a reader would call it."""

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from perdure.contracts.base import JsonDict
-from perdure.contracts.template import Place, Template
+from perdure.contracts.template import JOB_NAMES, Place, Template
 from perdure.errors import UserError
 from perdure.policy.expressions import ExpressionError, has_expression, parse_source, used_paths, whole_expression
 from perdure.policy.inputs import read_default
@@ -17,7 +17,7 @@ Problem = tuple[Place, str]
 
 _ANY = "*"
 _RENDERED: tuple[tuple[tuple[str, ...], tuple[str, ...], bool], ...] = (
-    # (place, names that exist there, it is a condition)
+    # (place, names that exist there, a string right there must be one expression: text is no command and never a no)
     (("thread",), ("inputs",), False),
     (("lock",), ("inputs",), False),
     (("gather", "sources", _ANY, "with"), ("inputs", "job"), False),
@@ -27,7 +27,7 @@ _RENDERED: tuple[tuple[tuple[str, ...], tuple[str, ...], bool], ...] = (
     (("draft", "message"), ("inputs", "job", "gather", "analyze"), False),
     (("draft", "steps", _ANY, "with"), ("inputs", "job", "gather", "analyze"), False),
     (("verify", "checks", _ANY, "with"), ("inputs", "job", "gather", "analyze", "draft"), False),
-    (("verify", "checks", _ANY, "run"), ("inputs", "job", "gather", "analyze", "draft"), False),
+    (("verify", "checks", _ANY, "run"), ("inputs", "job", "gather", "analyze", "draft"), True),
     (("verify", "checks", _ANY, "http"), ("inputs", "job", "gather", "analyze", "draft"), False),
     (("verify", "checks", _ANY, "expect"), ("inputs", "job", "gather", "analyze", "draft"), True),
     (("verify", "checks", _ANY, "when"), ("inputs", "job", "gather", "analyze", "draft"), True),
@@ -61,16 +61,17 @@ def _check_expressions(template: Template, raw: JsonDict) -> Iterator[Problem]:
         if found is None:
             yield place, f"Expressions are not read in {str(place[-1])!r}; write the value out."
         else:
-            yield from _check_source(template, place, source, names=found[1], is_condition=found[2])
+            whole = found[2] and len(place) == len(found[0])
+            yield from _check_source(template, place, source, names=found[1], must_be_whole=whole)
 
 
 def _check_source(
-    template: Template, place: Place, source: str, *, names: Sequence[str], is_condition: bool
+    template: Template, place: Place, source: str, *, names: Sequence[str], must_be_whole: bool
 ) -> Iterator[Problem]:
     try:
         paths = sorted(used_paths(source))
-        if is_condition and whole_expression(parse_source(source)) is None:
-            yield place, f"{source!r} makes text, which is never a no; expected one expression."
+        if must_be_whole and whole_expression(parse_source(source)) is None:
+            yield place, f"{source!r} makes text; expected one {{{{ expression }}}} from end to end."
     except ExpressionError as error:
         yield place, error.message
         return
@@ -89,6 +90,8 @@ def _known_inside(template: Template, place: Place, name: str) -> list[str] | No
         return list(template.inputs)
     if name == "gather":
         return list(template.gather.sources)
+    if name == "job":
+        return list(JOB_NAMES)
     if name == "verify":
         return list(template.verify.checks)
     if name == "analyze":

@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Set
+from collections.abc import Iterator, Mapping, Set
+from functools import lru_cache
 from typing import Any
 
 from pydantic import ValidationError
 
 from perdure.contracts.base import JsonDict
 from perdure.contracts.job import JobOutline, JobSpec, SourceOutline
-from perdure.contracts.plan import ApprovalRule, ReviewRule
 from perdure.contracts.template import Check, DraftStep, Source, Template
 from perdure.errors import UserError
-from perdure.policy.expressions import is_true
 from perdure.policy.names import suggest
 from perdure.policy.template_faults import describe_fault
 from perdure.policy.template_names import Problem, find_problems
@@ -34,9 +33,17 @@ class TemplateError(UserError):
 def parse_template(text: str, *, path: str) -> Template:
     """Read a template; what it says is checked except for the names of rules and effects (:func:`check_template`).
 
+    Each stage of a job reads its pinned template again, so the last few are kept (reading the release template
+    takes 80 ms); every caller gets a copy of its own.
+
     Raises:
         TemplateError: every problem found, with ``path:line``, what was expected and the nearest name.
     """
+    return _parse(text, path).model_copy(deep=True)
+
+
+@lru_cache(maxsize=32)
+def _parse(text: str, path: str) -> Template:
     try:
         read = read_yaml(text)
     except YamlProblem as problem:
@@ -132,32 +139,34 @@ def _check_effects(template: Template, effects: Mapping[str, bool]) -> list[Prob
     return problems
 
 
-def _check_unsupported(template: Template) -> list[Problem]:
+def _check_unsupported(template: Template) -> Iterator[Problem]:
     """What the language has and this version does not run is refused, never left out in silence."""
-    draft = template.draft.steps if template.draft else []
     later = "is not run by this version yet; leave it out."
-    return [
-        *(
-            (("analyze", "steps", name, "prompt"), f"A prompt {later}")
-            for name, step in template.analyze.steps.items()
-            if step.prompt and not step.optional
-        ),
-        *(
-            (
-                ("draft", "steps", position, "agent"),
-                "An agent needs a model; this version has none: say `optional: true`.",
-            )
-            for position, step in enumerate(draft)
-            if step.agent and not step.optional
-        ),
-        *(
-            (("apply", position, key), f"`{key}` {later}")
-            for position, apply in enumerate(template.apply)
-            for key in ("settle", "verify")
-            if getattr(apply, key) is not None
-        ),
-        *((("review", "remind"), f"`remind` {later}") for _ in template.review.remind[:1]),
-    ]
+    for name, step in template.analyze.steps.items():
+        if step.prompt and not (step.use and step.optional):
+            yield ("analyze", "steps", name, "prompt"), f"A prompt {later}"
+    for position, part in enumerate(template.draft.steps if template.draft else []):
+        if part.agent and not part.optional:
+            text = "An agent needs a model, and this version has none: say `optional: true`."
+            yield ("draft", "steps", position, "agent"), text
+    yield from _check_checks(template, later)
+    for position, apply in enumerate(template.apply):
+        for key in ("settle", "verify"):
+            if getattr(apply, key) is not None:
+                yield ("apply", position, key), f"`{key}` {later}"
+    if template.review.remind:
+        yield ("review", "remind"), f"`remind` {later}"
+
+
+def _check_checks(template: Template, later: str) -> Iterator[Problem]:
+    for name, check in template.verify.checks.items():
+        place = ("verify", "checks", name)
+        if check.http:
+            yield (*place, "http"), f"A check over HTTP {later}"
+        if check.network:
+            yield (*place, "network"), f"Opening hosts to the sandbox {later} Write `network: []`."
+        if check.run is not None and template.draft is None:
+            yield (*place, "run"), "A command checks drafted content, and this template has no `draft`."
 
 
 def template_schema() -> JsonDict:
@@ -210,15 +219,3 @@ def _draft_limit(template: Template) -> int:
     agents: list[DraftStep] = [step for step in template.draft.steps if step.agent]
     walls = sum(int(step.limits.wall.total_seconds()) for step in agents)
     return int(template.draft.attempt_limit.total_seconds()) + walls
-
-
-def review_rule(template: Template, render: Callable[[Any], Any]) -> ReviewRule:
-    """Return who decides, pinned: ``render`` resolves ``requester_may_approve``."""
-    review = template.review
-    return ReviewRule(
-        approvals=[ApprovalRule(group=rule.group, count=rule.count) for rule in review.approvals],
-        requester_may_approve=is_true(render(review.requester_may_approve)),
-        expires_after_seconds=int(review.expires.after.total_seconds()),
-        on_expiry=review.expires.then,
-        editable=list(review.editable),
-    )
