@@ -16,7 +16,7 @@ from pathlib import Path
 from perdure import application
 from perdure.api.app import build_app
 from perdure.api.doors import TcpDoor, UnixDoor
-from perdure.api.server import host_names, serve, tcp_socket, unix_socket
+from perdure.api.server import host_names, make_server, tcp_socket, unix_socket
 from perdure.catalog import Catalog
 from perdure.client import Client
 from perdure.deciding import Decider
@@ -34,6 +34,8 @@ from perdure.store.blobs import BlobStore
 from perdure.store.ledger import Ledger
 from perdure.store.reading import Reader
 from perdure.store.signing import DecisionKey, public_keys
+
+log = logging.getLogger("perdure.api")
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -66,13 +68,13 @@ async def run_api(settings: Settings) -> None:
         renderer = stack.enter_context(Renderer())
         app = build_app(make_client(settings, ledger, renderer))
         listener = stack.enter_context(unix_socket(settings.socket))
-        unix = (listener, UnixDoor(app, ledger, local_owner(owner_name())))
+        unix_door = UnixDoor(app, ledger, local_owner(owner_name()))
         if not settings.listen:
-            return await serve(app, unix, None)
-        listener = stack.enter_context(tcp_socket(settings.listen))
-        hosts = host_names(settings.listen, listener, settings.allowed_hosts)
-        logging.getLogger("perdure.api").info("listening on %s for %s", listener.getsockname(), ", ".join(hosts))
-        return await serve(app, unix, (listener, TcpDoor(app, ledger, hosts)))
+            return await make_server(app, unix_door, None).serve(sockets=[listener])
+        second = stack.enter_context(tcp_socket(settings.listen))
+        hosts = host_names(settings.listen, second, settings.allowed_hosts)
+        log.info("listening on %s for %s", second.getsockname(), ", ".join(hosts))
+        return await make_server(app, unix_door, TcpDoor(app, ledger, hosts)).serve(sockets=[listener, second])
 
 
 def make_client(settings: Settings, ledger: Ledger, renderer: Renderer) -> Client:

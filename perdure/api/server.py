@@ -80,11 +80,17 @@ def host_names(listen: str, listener: socket.socket, allowed: tuple[str, ...]) -
     return (f"{listen.rpartition(':')[0]}:{port}",)
 
 
-async def serve(app: ASGIApp, unix: tuple[socket.socket, ASGIApp], tcp: tuple[socket.socket, ASGIApp] | None) -> None:
-    """Serve until SIGTERM or SIGINT: each socket through its own door. ``app`` gets start-up and shut-down."""
+def make_server(
+    app: ASGIApp, unix_door: ASGIApp, tcp_door: ASGIApp | None, *, uid: int | None = None
+) -> uvicorn.Server:
+    """Return a server that sends each connection through the door of its socket; ``app`` gets start-up and shut-down.
+
+    ``uid``: whose processes may use the Unix socket; our own by default. Run it with ``serve(sockets=[…])``, which ends
+    on SIGTERM and SIGINT.
+    """
     config = uvicorn.Config(
         app,
-        http=_make_protocol(unix[1], tcp[1] if tcp else None),
+        http=_make_protocol(unix_door, tcp_door, os.geteuid() if uid is None else uid),
         ws="none",
         lifespan="on",
         log_config=None,
@@ -93,7 +99,7 @@ async def serve(app: ASGIApp, unix: tuple[socket.socket, ASGIApp], tcp: tuple[so
         server_header=False,
         timeout_graceful_shutdown=GRACE_SECONDS,
     )
-    await uvicorn.Server(config).serve(sockets=[unix[0]] + ([tcp[0]] if tcp else []))
+    return uvicorn.Server(config)
 
 
 def peer_uid(connection: Any) -> int:
@@ -103,9 +109,9 @@ def peer_uid(connection: Any) -> int:
     return int(uid)
 
 
-def _make_protocol(unix_door: ASGIApp, tcp_door: ASGIApp | None) -> type[asyncio.Protocol]:
+def _make_protocol(unix_door: ASGIApp, tcp_door: ASGIApp | None, uid: int) -> type[asyncio.Protocol]:
     class DoorProtocol(H11Protocol):
-        """Sends each connection through the door of its socket; strangers are hung up on before a byte is read."""
+        """Chooses the door by the socket; strangers at the Unix socket are hung up on before a byte is read."""
 
         def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
             connection = transport.get_extra_info("socket")
@@ -113,11 +119,11 @@ def _make_protocol(unix_door: ASGIApp, tcp_door: ASGIApp | None) -> type[asyncio
             if connection.family != socket.AF_UNIX:
                 self.app = tcp_door
                 return
-            uid = peer_uid(connection)
-            if uid != os.geteuid():
-                log.warning("a process of uid %d was refused at the Unix socket", uid)
-                transport.abort()
             self.app = unix_door
+            found = peer_uid(connection)
+            if found != uid:
+                log.warning("a process of uid %d was refused at the Unix socket", found)
+                transport.abort()
 
     return DoorProtocol
 
