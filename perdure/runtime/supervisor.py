@@ -230,14 +230,16 @@ def _earlier(before: State | None) -> str:
 
 def serve(
     settings: Settings,
-    specs: Sequence[ChildSpec] | None = None,
     *,
     tell: Callable[[dict[str, Any]], None] = lambda word: None,
-    with_server: bool = True,
+    specs: Callable[[Settings], Sequence[ChildSpec]] = worker_and_api,
+    server: Callable[[Settings, State | None], EmbeddedServer | None] = embedded_server,
+    start_limit: timedelta = START_LIMIT,
 ) -> None:
     """Hold the installation and run it until SIGTERM or SIGINT. Needs the process's main thread.
 
-    ``specs`` and ``with_server`` replace the worker, the API and the server in tests.
+    ``specs`` and ``server`` say what the children are; they are asked with the lock held. ``server`` gets the state that
+    an earlier run left.
 
     Raises:
         SetupError: somebody else holds it, or it could not be brought up.
@@ -252,8 +254,14 @@ def serve(
         before = read_state(settings.data)
         note = " ".join(filter(None, (_earlier(before), prepare(settings).note)))
         check_listen(settings)
-        server = embedded_server(settings, before) if with_server else None
-        Supervisor(settings, specs or worker_and_api(settings), server=server, tell=tell, note=note).run()
+        Supervisor(
+            settings,
+            specs(settings),
+            server=server(settings, before),
+            tell=tell,
+            note=note,
+            start_limit=start_limit,
+        ).run()
     finally:
         os.close(lock)
 
