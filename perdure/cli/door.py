@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import socket
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -32,9 +33,12 @@ class Unreachable(errors.SetupError):
 class Door:
     """Asks the API. Every method may be called again: reads change nothing, writes carry an id of the caller's."""
 
-    def __init__(self, client: httpx.Client, where: str) -> None:
+    def __init__(self, client: httpx.Client, where: str, socket_path: str = "") -> None:
         self._client = client
         self._where = where
+        self._socket_path = socket_path
+        self._is_connected = False
+        self._was_answered = False
 
     def get(self, path: str, kind: type[T], **query: Any) -> T:
         """Read one value of ``kind``."""
@@ -45,7 +49,7 @@ class Door:
         return self._ask("GET", path, query).content
 
     def post(self, path: str, body: BaseModel | Query, kind: type[T], **query: Any) -> T:
-        """Send a contract and read the answer; a broken connection is tried again with the same id."""
+        """Send a contract and read the answer; a connection that breaks is tried again with the same id."""
         return _parse(kind, self._persist(lambda: self._ask("POST", path, query, body)))
 
     def delete(self, path: str, kind: type[T], **query: Any) -> T:
@@ -57,6 +61,8 @@ class Door:
             try:
                 return ask()
             except Unreachable:
+                if not self._was_answered:
+                    raise
                 time.sleep(pause)
         return ask()
 
@@ -64,14 +70,24 @@ class Door:
         sent = {key: _plain(value) for key, value in query.items() if value is not None}
         content = body.model_dump(mode="json") if isinstance(body, BaseModel) else body
         try:
+            self._knock()
             response = self._client.request(method, path, params=sent, json=content)
-        except httpx.TransportError as error:
+        except (httpx.TransportError, OSError) as error:
+            self._is_connected = False
             raise self._unreachable(error) from error
+        self._is_connected = self._was_answered = True
         if response.is_error:
             raise _problem(response)
         return response
 
-    def _unreachable(self, error: httpx.TransportError) -> Unreachable:
+    def _knock(self) -> None:
+        """See whether somebody listens before a connection is made: httpcore leaves the socket of a vain one open."""
+        if self._socket_path and not self._is_connected:
+            with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as probe:
+                probe.settimeout(CONNECT_SECONDS)
+                probe.connect(self._socket_path)
+
+    def _unreachable(self, error: Exception) -> Unreachable:
         if isinstance(error, httpx.ReadTimeout):
             return Unreachable(
                 f"Perdure at {self._where} did not answer within {ANSWER_SECONDS:.0f} s. See `perdure status`."
@@ -91,10 +107,10 @@ def open_door(settings: Settings) -> Iterator[Door]:
         base_url=remote or "http://perdure", transport=transport, headers=headers, timeout=timeout, trust_env=False
     )
     with client:
-        yield Door(client, remote or str(settings.socket))
+        yield Door(client, remote or str(settings.socket), "" if remote else str(settings.socket))
 
 
-def _reason(error: httpx.TransportError) -> str:
+def _reason(error: Exception) -> str:
     """What the system said, without its number: "No such file or directory"."""
     return re.sub(r"^\[Errno -?\d+\] ", "", str(error)) or type(error).__name__
 
