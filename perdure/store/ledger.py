@@ -16,7 +16,7 @@ from perdure.contracts.decisions import CloseGateInput, GateInput, SignedDecisio
 from perdure.contracts.http import EventView, JobView, TokenView
 from perdure.contracts.job import Admission, AdmitInput, NoteInput, PlanRef
 from perdure.contracts.plan import Envelope
-from perdure.store import access, arbiter, decisions, events, intents, jobs, permits, plans
+from perdure.store import access, arbiter, decisions, erasure, events, intents, jobs, permits, plans
 from perdure.store.database import PATIENCE, Database
 from perdure.store.migrate import prepare_ledger
 from perdure.store.rows import BeginEffect, IntentRow, PermitRow, PlanRow, TargetBusy
@@ -109,6 +109,16 @@ class Ledger:
         """Return the hash of the newest link of the global chain; 64 zeros for an empty ledger."""
         with self.database.read() as connection:
             return events.head_of(connection)
+
+    def erase_thread(self, thread: str, *, by: str, at: datetime) -> int:
+        """Delete what a finished thread's records say; the chain stays whole. Returns how many contents went.
+
+        Raises:
+            NotFound: there is no such thread.
+            Conflict: a job of it is not finished.
+        """
+        with self.database.write() as connection:
+            return erasure.erase_thread(connection, thread, by, at)
 
     # Plans and gates
 

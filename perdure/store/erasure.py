@@ -1,0 +1,46 @@
+"""Forgetting what a thread's records say, without breaking the chain that says that they were."""
+
+from __future__ import annotations
+
+from datetime import datetime
+
+from sqlalchemy import Connection, delete, select, update
+
+from perdure.errors import Conflict, NotFound
+from perdure.store import schema
+from perdure.store.events import INSTALLATION, append_event
+from perdure.store.evidence import ERASED
+from perdure.store.jobs import is_final
+
+
+def erase_thread(connection: Connection, thread: str, by: str, at: datetime) -> int:
+    """Delete the contents of a thread's records and the texts beside them; return how many contents went.
+
+    Names of jobs, kinds, times and actors stay: the chain's hashes cover them.
+
+    Raises:
+        NotFound: no record is in such a thread.
+        Conflict: a job of the thread is not finished.
+    """
+    _refuse_living(connection, thread)
+    events, contents, jobs = schema.events, schema.contents, schema.jobs
+    positions = select(events.c.position).where(events.c.thread == thread)
+    erased = connection.execute(delete(contents).where(contents.c.position.in_(positions))).rowcount
+    connection.execute(update(jobs).where(jobs.c.thread == thread).values(summary=""))
+    job_ids = select(jobs.c.job_id).where(jobs.c.thread == thread)
+    connection.execute(update(schema.plans).where(schema.plans.c.job_id.in_(job_ids)).values(title=""))
+    connection.execute(update(schema.intents).where(schema.intents.c.job_id.in_(job_ids)).values(detail=""))
+    body = {"thread": thread, "contents": erased}
+    append_event(connection, thread=INSTALLATION, kind=ERASED, actor=by, body=body, at=at)
+    return erased
+
+
+def _refuse_living(connection: Connection, thread: str) -> None:
+    events, jobs = schema.events, schema.jobs
+    if connection.execute(select(events.c.position).where(events.c.thread == thread).limit(1)).first() is None:
+        raise NotFound(f"The ledger holds nothing of a thread {thread!r}.")
+    if thread == INSTALLATION:
+        raise Conflict("The installation's own records say who was trusted with what; they are not erased.")
+    for job in connection.execute(select(jobs).where(jobs.c.thread == thread)):
+        if not is_final(job):
+            raise Conflict(f"{thread}/{job.sequence} is not finished ({job.phase}); erase its thread afterwards.")
