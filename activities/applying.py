@@ -38,6 +38,8 @@ class Deed:
     planned: PlannedEffect
     effect: Effect
     body: JsonDict
+    target: str
+    """What the ledger locks: the plan's target, else the effect's own."""
 
     @property
     def lock_name(self) -> str:
@@ -82,15 +84,15 @@ class Applier:
         prior = self._ledger.intent(question.application_id, question.index, question.direction)
         if prior is not None and prior.is_final:
             return self._outcome(question, planned, prior.state, prior.detail)
-        inverse = planned.inverse
+        inverse, target = planned.inverse, plan.envelope.lock or planned.target
         if question.direction == "undo":
             reason = self._why_not_undo(question, plan, inverse)
             if reason is not None:
                 return EffectOutcome(index=question.index, direction="undo", state=reason[0], detail=reason[1])
             assert inverse.body is not None  # _why_not_undo has looked
-            deed = Deed(question, planned, self._effects[inverse.kind], inverse.body)
+            deed = Deed(question, planned, self._effects[inverse.kind], inverse.body, target)
         else:
-            deed = Deed(question, planned, self._effects[planned.kind], planned.body)
+            deed = Deed(question, planned, self._effects[planned.kind], planned.body, target)
         with self._target(deed, prior):
             return self._attempt(deed, prior)
 
@@ -230,7 +232,7 @@ class Applier:
             direction=question.direction,
             effect_id=deed.planned.id,
             kind=deed.effect.kind,
-            target=deed.planned.target,
+            target=deed.target,
             irreversible=bool(deed.planned.inverse.irreversible),
         )
 

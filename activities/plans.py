@@ -15,7 +15,7 @@ from temporalio import activity
 from activities.jobs import JobReader
 from activities.rules import StageTools
 from activities.running import in_thread
-from activities.undoing import UndoPlanner
+from activities.undoing import UndoDraft, UndoPlanner
 from perdure.contracts import names
 from perdure.contracts.base import JsonDict
 from perdure.contracts.job import PlanRef, PlanResult, StepInput
@@ -58,7 +58,7 @@ class PlanActivities:
             undo = self._undo.plan(reader.spec.undoes)
             if not undo.effects:
                 return PlanResult(summary="; ".join(undo.findings) or "There is nothing to take back.")
-            envelope = self._envelope(reader, _ALONE, undo.title, undo.findings)
+            envelope = self._envelope(reader, _ALONE, undo.title, undo.findings, undo)
             return self._store(reader, envelope, undo.effects)
         try:
             effects, skipped = self._plan_effects(reader)
@@ -108,7 +108,9 @@ class PlanActivities:
             draft = kind.plan(request, context)
         return _planned(part, kind, draft)
 
-    def _envelope(self, reader: JobReader, rule: ReviewRule, title: str, findings: list[str]) -> Envelope:
+    def _envelope(
+        self, reader: JobReader, rule: ReviewRule, title: str, findings: list[str], undo: UndoDraft | None = None
+    ) -> Envelope:
         step, spec = reader.step, reader.spec
         draft = reader.results["draft"]
         verdicts = [Verdict.model_validate(verdict) for verdict in reader.results["verify"].values()]
@@ -124,6 +126,7 @@ class PlanActivities:
             rule=rule,
             verdicts=verdicts,
             findings=[*notes, *reader.findings, *findings],
+            lock=undo.lock if undo else str(reader.render(reader.template.lock)),
             base_commit=draft.get("base", ""),
             title=title,
             reasons=_reasons(reader),

@@ -18,6 +18,8 @@ class UndoDraft:
     title: str
     effects: list[PlannedEffect] = field(default_factory=list)
     findings: list[str] = field(default_factory=list)
+    lock: str = ""
+    """Target of the plan that is taken back."""
 
 
 class UndoPlanner:
@@ -38,7 +40,8 @@ class UndoPlanner:
         for row in sorted(rows, key=lambda row: (row.started_at or row.finished_at, row.index), reverse=True):
             if row.direction != "do" or row.state != "done" or (row.application_id, row.index) in undone:
                 continue
-            planned = self._plan_of(row).effects[row.index]
+            plan = self._plan_of(row)
+            planned, draft.lock = plan.effects[row.index], plan.envelope.lock
             inverse = planned.inverse
             if inverse.irreversible:
                 final = True

@@ -21,6 +21,7 @@ Sections = Mapping[str, Mapping[str, Entry]]
 COMMANDS: Sections = {
     "Start": {
         "run": Entry("perdure.cli.run:run", "Start a job from a template and follow it."),
+        "demo": Entry("perdure.cli.demo:demo", "See a release survive kill -9, and be taken back."),
     },
     "Decide": {
         "review": Entry("perdure.cli.review:review", "Show a plan whole: effects, undo, checks, diff."),

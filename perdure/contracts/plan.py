@@ -124,6 +124,8 @@ class Envelope(Contract):
     verdicts: list[Verdict] = []
     findings: list[str] = []
     """Things a reviewer should know: "the tests were red before", "an optional source failed"."""
+    lock: str = ""
+    """Target of the whole plan, from the template; empty: each effect's own target is locked alone."""
     base_commit: str = ""
     title: str = ""
     """One line: "1.2.0 → 1.3.0"."""
