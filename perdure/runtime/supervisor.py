@@ -119,8 +119,8 @@ class Supervisor:
             self._was_ready = True
             self._tell({"ready": True})
         elif time.monotonic() > self._deadline:
-            late = next(child for child in self._children if not child.ready)
-            raise SetupError(_could_not_start(late, "is not ready in time"))
+            late = [child for child in self._children if not child.ready]
+            raise SetupError(" ".join(_could_not_start(child, "is not ready in time") for child in late))
 
     def _wait(self, wakeup: socket.socket) -> None:
         """Sleep until a signal (a child's end is one) or the next thing to do."""
@@ -200,7 +200,7 @@ def _sleep(wakeup: socket.socket, seconds: float) -> None:
 def _could_not_start(child: Child, why: str) -> str:
     words = child.last_words()
     said = f" It said: {words.splitlines()[-1]}" if words else ""
-    return f"Perdure could not start: {child.spec.name} {why}.{said} See {child.log}."
+    return f"Perdure could not start: {child.spec.name} {why}.{said} (Log: {child.log})"
 
 
 def _version() -> str:
@@ -238,8 +238,8 @@ def serve(
 ) -> None:
     """Hold the installation and run it until SIGTERM or SIGINT. Needs the process's main thread.
 
-    ``specs`` and ``server`` say what the children are; they are asked with the lock held. ``server`` gets the state that
-    an earlier run left.
+    ``specs`` and ``server`` say what the children are; they are asked with the lock held. ``server`` gets the state
+    that an earlier run left.
 
     Raises:
         SetupError: somebody else holds it, or it could not be brought up.

@@ -1,4 +1,4 @@
-"""The supervisor: up, down, status, and every way in which its processes die. Real processes; the children are stand-ins."""
+"""The supervisor: up, down, status, every way in which its processes die. Real processes; stand-ins for children."""
 
 from __future__ import annotations
 
@@ -51,9 +51,7 @@ def test_up_brings_everything_up_and_down_leaves_nothing(settings: Settings, sta
     now = start()
     assert (now.running, now.phase, now.started_here) == (True, "ready", True)
     assert list(pids(now)) == ["supervisor", "worker", "api"]
-    assert all(
-        is_alive(pid) and process.rss_bytes for pid, process in zip(pids(now).values(), now.processes, strict=True)
-    )
+    assert all(is_alive(process.pid) and process.rss_bytes for process in now.processes)
     assert down(settings)
     wait_gone(pids(now).values())
     assert status(settings) == Status(settings.data, running=False)
@@ -161,9 +159,7 @@ def test_fixed_port_that_is_taken_names_the_setting_and_the_holder(settings: Set
         settings.data.with_name("d.plan").write_text('{"server": true}')
         os.environ["PERDURE_TEMPORAL_PORT"] = str(port)
         try:
-            with pytest.raises(
-                SetupError, match=rf"PERDURE_TEMPORAL_PORT asks for port {port}, which pid {os.getpid()} "
-            ):
+            with pytest.raises(SetupError, match=rf"PERDURE_TEMPORAL_PORT .* {port}, which pid {os.getpid()} "):
                 up(settings, command=COMMAND)
         finally:
             del os.environ["PERDURE_TEMPORAL_PORT"]
@@ -193,9 +189,7 @@ def test_http_port_answers_to_one_unguessable_host_only(settings: Settings, star
 
 def test_child_that_cannot_live_is_told_with_its_last_words(settings: Settings, start: UpTo) -> None:
     """``up`` fails with what the child said and where its log is, and leaves nothing running."""
-    with pytest.raises(
-        SetupError, match=r"worker ended with exit code 1\. It said: cannot find my shoes See .*worker\.log"
-    ):
+    with pytest.raises(SetupError, match=r"worker ended with exit code 1.* cannot find my shoes \(Log: .*worker\.log"):
         start(worker="dies")
     assert not is_running(settings.data)
 
@@ -209,9 +203,9 @@ def test_setup_error_of_a_child_is_told_at_once(settings: Settings, start: UpTo)
 
 
 def test_child_that_is_never_ready_is_named(settings: Settings, start: UpTo) -> None:
-    """``up`` does not wait for ever: it names the child that is not ready, and leaves nothing running."""
-    with pytest.raises(SetupError, match="api is not ready in time"):
-        start(api="silent", start_seconds=0.5)
+    """``up`` does not wait for ever: it names the children that are not ready, and leaves nothing running."""
+    with pytest.raises(SetupError, match=r"worker is not ready in time.*api is not ready in time"):
+        start(worker="silent", api="silent", start_seconds=0.5)
     assert not is_running(settings.data)
 
 
