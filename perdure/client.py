@@ -9,10 +9,12 @@ from datetime import UTC, datetime
 from importlib.metadata import PackageNotFoundError, version
 from typing import TypeVar
 
+from perdure.auditing import Auditor
 from perdure.contracts import names
 from perdure.contracts.base import BlobRef
 from perdure.contracts.canonical import canonical_bytes
 from perdure.contracts.http import (
+    AuditReport,
     CancelRequest,
     DecideAnswer,
     DecideRequest,
@@ -59,6 +61,7 @@ class Client:
         reader: Reader,
         intake: Intake,
         decider: Decider,
+        auditor: Auditor,
         messenger: Messenger,
         is_embedded: bool = True,
         now: Callable[[], datetime] = lambda: datetime.now(UTC),
@@ -70,6 +73,7 @@ class Client:
         self.now = now
         self._blobs = blobs
         self._decider = decider
+        self._auditor = auditor
         self._is_embedded = is_embedded
 
     async def submit(self, principal: Principal, request: SubmitRequest) -> JobView:
@@ -176,6 +180,24 @@ class Client:
         """Return what the store answers to ``question``, asked in a thread, when ``principal`` has the right."""
         authorize(principal, right)
         return await asyncio.to_thread(question)
+
+    async def audit(self, principal: Principal, ref: str) -> AuditReport:
+        """Compare the ledger with itself and everything around it; with ``ref``: what concerns that job."""
+        authorize(principal, "read")
+        job = await asyncio.to_thread(self.ledger.job, ref) if ref else None
+        return await self._auditor.audit(job, now=self.now())
+
+    async def export(self, principal: Principal, path: str, ref: str) -> tuple[str, str, dict[str, str]]:
+        """Write a bundle of evidence to a new file; return (path, head, public keys in hex by key id).
+
+        Raises:
+            Conflict: the file exists.
+            Refused: the evidence does not hold; an audit says where.
+        """
+        authorize(principal, "own")
+        job = await asyncio.to_thread(self.ledger.job, ref) if ref else None
+        head = await asyncio.to_thread(self._auditor.export, path, job)
+        return path, head, self._auditor.public_keys
 
     async def health(self, principal: Principal) -> Health:
         """Return how the installation is; soon, and without raising for what is down."""

@@ -6,34 +6,23 @@ import argparse
 import asyncio
 import logging
 import os
-import pwd
 import sys
 from collections.abc import Sequence
 from contextlib import ExitStack, closing
-from functools import partial
 from pathlib import Path
 
-from perdure import application
 from perdure.api.app import build_app
+from perdure.api.building import make_client, owner_name
 from perdure.api.doors import TcpDoor, UnixDoor
 from perdure.api.server import host_names, make_server, tcp_socket, unix_socket
-from perdure.catalog import Catalog
-from perdure.client import Client
-from perdure.deciding import Decider
 from perdure.effects.registry import default_effects
-from perdure.errors import PerdureError, SetupError
-from perdure.intake import Intake
+from perdure.errors import PerdureError
 from perdure.policy.authorize import local_owner
 from perdure.rules.registry import default_rules
-from perdure.runtime.connect import connect
 from perdure.runtime.exit import leave
-from perdure.runtime.messenger import Messenger
 from perdure.runtime.renderer import Renderer
 from perdure.settings import Settings, read_settings
-from perdure.store.blobs import BlobStore
 from perdure.store.ledger import Ledger
-from perdure.store.reading import Reader
-from perdure.store.signing import DecisionKey, public_keys
 
 log = logging.getLogger("perdure.api")
 
@@ -66,7 +55,7 @@ async def run_api(settings: Settings) -> None:
     with ExitStack() as stack:
         ledger = stack.enter_context(closing(Ledger.open(settings.ledger)))
         renderer = stack.enter_context(Renderer())
-        app = build_app(make_client(settings, ledger, renderer))
+        app = build_app(make_client(settings, ledger, renderer, rules=default_rules(), effects=default_effects()))
         listener = stack.enter_context(unix_socket(settings.socket))
         unix_door = UnixDoor(app, ledger, local_owner(owner_name()))
         if not settings.listen:
@@ -75,47 +64,6 @@ async def run_api(settings: Settings) -> None:
         hosts = host_names(settings.listen, second, settings.allowed_hosts)
         log.info("listening on %s for %s", second.getsockname(), ", ".join(hosts))
         return await make_server(app, unix_door, TcpDoor(app, ledger, hosts)).serve(sockets=[listener, second])
-
-
-def make_client(settings: Settings, ledger: Ledger, renderer: Renderer) -> Client:
-    """Return the client of this installation: everything built once, from the settings."""
-    blobs = BlobStore(settings.blobs)
-    key = find_key(settings.keys)
-    reader = Reader(ledger, blobs, public_keys(settings.keys))
-    messenger = Messenger(partial(connect, settings, role="api"))
-    catalog = Catalog(application.root() / "templates" / "jobs", settings.templates_folder)
-    intake = Intake(catalog, ledger, renderer, rules=default_rules(), effects=default_effects())
-    return Client(
-        ledger=ledger,
-        blobs=blobs,
-        reader=reader,
-        intake=intake,
-        decider=Decider(ledger, blobs, reader, key, messenger),
-        messenger=messenger,
-        is_embedded=settings.is_embedded,
-    )
-
-
-def find_key(folder: Path) -> DecisionKey:
-    """Return the decision key; made, without a passphrase, when the installation has never had one.
-
-    Raises:
-        SetupError: a public half is there without its private one: a new key would hide that one was lost.
-    """
-    try:
-        return DecisionKey.load(folder)
-    except SetupError:
-        if public_keys(folder) or (folder / "decision.pem").exists():
-            raise
-        return DecisionKey.create(folder)
-
-
-def owner_name() -> str:
-    """Return the login name of our uid; the uid itself where the system knows no name for it."""
-    try:
-        return pwd.getpwuid(os.geteuid()).pw_name
-    except KeyError:
-        return str(os.geteuid())
 
 
 if __name__ == "__main__":

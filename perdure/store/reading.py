@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from datetime import datetime
 from typing import Any
 
@@ -23,10 +23,14 @@ MIN_PREFIX = 8
 """Hex digits of a digest that a person must give at least."""
 
 
-class Reader:
-    """Answers questions; writes nothing. ``public_keys``: raw Ed25519 keys by key id."""
+PublicKeys = Callable[[], Mapping[str, bytes]]
+"""Reads today's raw Ed25519 keys by key id; what a key signed that was taken away counts for nothing."""
 
-    def __init__(self, ledger: Ledger, blobs: BlobStore, public_keys: Mapping[str, bytes]) -> None:
+
+class Reader:
+    """Answers questions; writes nothing."""
+
+    def __init__(self, ledger: Ledger, blobs: BlobStore, public_keys: PublicKeys) -> None:
         self._ledger = ledger
         self._blobs = blobs
         self._public_keys = public_keys
@@ -75,8 +79,9 @@ class Reader:
 
     def weigh_plan(self, row: PlanRow, plan: Plan, *, now: datetime) -> Weighing:
         """Return what the decisions in the ledger amount to; unsigned ones count for nothing."""
-        signed = self._ledger.decisions(digest=row.digest)
-        return weigh(plan, row.digest, [one.decision for one in signed if verify(one, self._public_keys)], now=now)
+        keys = self._public_keys()
+        verified = [one.decision for one in self._ledger.decisions(digest=row.digest) if verify(one, keys)]
+        return weigh(plan, row.digest, verified, now=now)
 
     def artifacts(self, job_id: str) -> list[ArtifactView]:
         """Return a job's stored results in the order they were made; a later one of the same name replaces it."""

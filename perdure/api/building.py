@@ -1,0 +1,76 @@
+"""Puts the parts of the API's process together."""
+
+from __future__ import annotations
+
+import os
+import pwd
+from collections.abc import Mapping
+from functools import partial
+from pathlib import Path
+
+from perdure import application
+from perdure.auditing import Auditor
+from perdure.catalog import Catalog
+from perdure.client import Client
+from perdure.deciding import Decider
+from perdure.effects.base import Effect
+from perdure.errors import SetupError
+from perdure.intake import Intake, Rendering
+from perdure.rules.base import Rule
+from perdure.runtime.connect import connect
+from perdure.runtime.messenger import Messenger
+from perdure.settings import Settings
+from perdure.store.blobs import BlobStore
+from perdure.store.ledger import Ledger
+from perdure.store.reading import Reader
+from perdure.store.signing import DecisionKey, public_keys
+
+
+def make_client(
+    settings: Settings,
+    ledger: Ledger,
+    renderer: Rendering,
+    *,
+    rules: Mapping[str, Rule],
+    effects: Mapping[str, Effect],
+) -> Client:
+    """Return the client of an installation: everything built once, from its settings. Temporal is not needed for it."""
+    blobs = BlobStore(settings.blobs)
+    key = find_key(settings.keys)
+    keys = partial(public_keys, settings.keys)
+    reader = Reader(ledger, blobs, keys)
+    messenger = Messenger(partial(connect, settings, role="api"))
+    catalog = Catalog(application.root() / "templates" / "jobs", settings.templates_folder)
+    intake = Intake(catalog, ledger, renderer, rules=rules, effects=effects)
+    return Client(
+        ledger=ledger,
+        blobs=blobs,
+        reader=reader,
+        intake=intake,
+        decider=Decider(ledger, blobs, reader, key, messenger),
+        auditor=Auditor(ledger, blobs, keys, effects, messenger),
+        messenger=messenger,
+        is_embedded=settings.is_embedded,
+    )
+
+
+def find_key(folder: Path) -> DecisionKey:
+    """Return the decision key; made, without a passphrase, when the installation has never had one.
+
+    Raises:
+        SetupError: a public half is there without its private one: a new key would hide that one was lost.
+    """
+    try:
+        return DecisionKey.load(folder)
+    except SetupError:
+        if public_keys(folder) or (folder / "decision.pem").exists():
+            raise
+        return DecisionKey.create(folder)
+
+
+def owner_name() -> str:
+    """Return the login name of our uid; the uid itself where the system knows no name for it."""
+    try:
+        return pwd.getpwuid(os.geteuid()).pw_name
+    except KeyError:
+        return str(os.geteuid())
