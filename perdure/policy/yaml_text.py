@@ -17,7 +17,7 @@ from ruamel.yaml.nodes import MappingNode, Node, ScalarNode, SequenceNode
 
 from perdure.contracts.template import Place
 
-SIZE_LIMIT_BYTES = 128 * 1024
+SIZE_LIMIT_BYTES = 64 * 1024
 NODE_LIMIT = 20_000
 """Values after every alias is written out."""
 DEPTH_LIMIT = 30
