@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import codecs
+import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -13,6 +14,9 @@ from perdure.workspace.git import GitError, Repository
 # One `cat-file --batch` for this many commits: few processes, and never the whole history's bytes in memory.
 _BATCH = 4000
 _SHORT = 7
+
+_CODEC_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._:-]{0,40}")
+_NO_CHARSETS = frozenset({"unicode-escape", "raw-unicode-escape", "idna", "punycode", "undefined"})
 
 
 @dataclass(frozen=True)
@@ -68,7 +72,7 @@ def read_commits(repository: Repository, head: str, *, since: str = "", path: st
     limits = [f"^{since}"] if since else []
     paths = ["--full-history", "--no-merges", "--", path] if path else []
     ids = repository.read("rev-list", "--topo-order", head, *limits, *paths).decode("ascii").split()
-    width = _unique_width(ids)
+    width = unique_width(ids)
     return [parse_commit(name, data, width) for name, data in _read_objects(repository, ids)]
 
 
@@ -101,12 +105,15 @@ def decode_message(data: bytes, encoding: bytes = b"") -> str:
 
 
 def _codec_name(encoding: bytes) -> str:
+    """Return a known text codec's name, or nothing: a header must not make us inflate or unescape something."""
     name = encoding.decode("ascii", "replace").strip().strip("\"'")
+    if not _CODEC_NAME.fullmatch(name):
+        return ""
     try:
-        # `is_text` keeps byte codecs such as zlib or hex out: a header must not make us inflate something.
-        return name if name and codecs.lookup(name)._is_text_encoding else ""
+        found = codecs.lookup(name)
     except LookupError:
         return ""
+    return name if found._is_text_encoding and found.name not in _NO_CHARSETS else ""
 
 
 def _split_message(text: str) -> tuple[str, str]:
@@ -136,7 +143,7 @@ def _read_person(text: str) -> tuple[str, str]:
     return name.strip(), at
 
 
-def _unique_width(ids: Sequence[str]) -> int:
+def unique_width(ids: Sequence[str]) -> int:
     """The fewest digits, at least seven, that tell all ``ids`` apart."""
     width = _SHORT
     while width < 64 and len({name[:width] for name in ids}) < len(ids):

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from perdure.rules.release.entries import Entry
-from perdure.rules.release.tags import TagForm
+from perdure.rules.release.tags import TagForm, find_release_tags
 from perdure.rules.release.versions import BUMPS, Bump, VersionScheme, is_zero_major
 
 FIRST_VERSION = "0.1.0"
@@ -68,7 +68,14 @@ def find_illegal(version: str, last: Last, taken: Sequence[str], form: TagForm, 
         return f"Version {version} is not above the last release {last.version}. Give a higher one."
     if form.write(version) in taken:
         return f"The tag {form.write(version)} exists already, here or on the remote. Give a version that was not used."
+    same = [tag.name for tag in find_release_tags(taken, form, scheme) if _is_same(tag.version, version, scheme)]
+    if same:
+        return f"Version {version} equals that of the tag {same[0]}. Give a version that was not used."
     return ""
+
+
+def _is_same(one: str, other: str, scheme: VersionScheme) -> bool:
+    return bool(scheme.key(one) == scheme.key(other))
 
 
 def _suggest_first(last: Last, scheme: VersionScheme) -> Suggestion:

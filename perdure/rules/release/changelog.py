@@ -17,12 +17,13 @@ from perdure.rules.release.markdown_text import (
 
 _VERSION_HEADING = re.compile(
     r"(?P<prefix>(?:version|release)?\s*)(?P<open>\[)?(?P<v>v?)(?P<version>\d+(?:\.\d+)+[0-9A-Za-z.+!-]*)"
-    r"(?P<close>\])?(?P<link>\([^)]*\))?(?P<rest>.*)",
+    r"(?P<close>\])?(?P<link>\([^)]*\))?(?P<rest>(?:[ \t]*[-–—:(].*)?)",
     re.IGNORECASE,
 )
 _UNRELEASED = re.compile(r"\[?unreleased(?:\](?:\([^)]*\))?)?.*", re.IGNORECASE)
-_DATE = re.compile(r"(?P<before>\s*[-–—:]?\s*\(?)\d{4}-\d{2}-\d{2}(?P<after>\)?)")
-_BULLET = re.compile(r" {0,1}([-*+])[ \t]+(.*)")
+_DATE = re.compile(r"(?P<before>[ \t]{0,4}[-–—:]?[ \t]{0,4}\(?)\d{4}-\d{2}-\d{2}(?P<after>\)?)")
+_BULLET = re.compile(r"( *)([-*+])[ \t]+(.*)")
+_DEEPEST_VERSION = 3
 
 
 @dataclass(frozen=True)
@@ -84,7 +85,8 @@ def read_changelog(text: str) -> Changelog:
     """Read the structure of a changelog. Never fails: a text without any version has no versions."""
     lines = split_lines(text)
     headings = find_headings(lines)
-    found = [(heading, match) for heading in headings if (match := _VERSION_HEADING.fullmatch(heading.text))]
+    shallow = [heading for heading in headings if heading.level <= _DEEPEST_VERSION]
+    found = [(heading, match) for heading in shallow if (match := _VERSION_HEADING.fullmatch(heading.text))]
     pending = next((heading for heading in headings if _UNRELEASED.fullmatch(heading.text)), None)
     known = {heading.line for heading, _ in found}
     style = _read_style(*found[0]) if found else _style_of_unreleased(pending)
@@ -110,23 +112,30 @@ def read_items(lines: Sequence[str]) -> list[tuple[str, str]]:
     and the indent it asks for. Comments are passed over.
     """
     hidden, headings = hide_code(lines), {heading.line: heading for heading in find_headings(lines)}
+    bullets = {number: match for number, line in enumerate(lines) if (match := _BULLET.fullmatch(line.rstrip("\r\n")))}
+    indent = min((len(match[1]) for number, match in bullets.items() if not hidden[number]), default=0)
     items: list[tuple[str, list[str]]] = []
     section, is_open = "", False
     for number, line in enumerate(lines):
-        bullet = _BULLET.fullmatch(line.rstrip("\r\n"))
+        bullet = bullets.get(number)
         if number in headings:
-            section, is_open = headings[number].text.strip(), False
+            section, is_open = headings[number].text, False
         elif hidden[number] == "comment":
             continue
-        elif bullet and not hidden[number]:
-            items.append((section, [bullet[2]]))
+        elif bullet and not hidden[number] and len(bullet[1]) <= indent + 1:
+            items.append((section, [bullet[3].rstrip()]))
             is_open = True
-        elif is_open and (line[:1] in " \t" or not line.strip() or items[-1][1][-1].strip()):
-            items[-1][1].append(_unindent(line))
+        elif is_open and (hidden[number] or _continues(line, items[-1][1][-1])):
+            items[-1][1].append(_unindent(line, indent + 2))
         elif line.strip():
-            items.append((section, [line.rstrip()]))
+            items.append((section, [line.strip()]))
             is_open = True
     return [(name, "\n".join(text).strip()) for name, text in items]
+
+
+def _continues(line: str, above: str) -> bool:
+    """Whether a line belongs to the item before it: indented, blank, or right below its text."""
+    return line[:1] in (" ", "\t") or not line.strip() or bool(above.strip())
 
 
 def find_comments(lines: Sequence[str]) -> list[str]:
@@ -164,10 +173,11 @@ def _trim_definitions(lines: Sequence[str], start: int, end: int) -> int:
 
 
 def _usual_bullet(lines: Sequence[str]) -> str:
-    marks = [match[1] for line in lines if (match := _BULLET.fullmatch(line.rstrip("\r\n")))]
+    marks = [match[2] for line in lines if (match := _BULLET.fullmatch(line.rstrip("\r\n")))]
     return max("-*+", key=marks.count) if marks else "-"
 
 
-def _unindent(line: str) -> str:
+def _unindent(line: str, width: int) -> str:
+    """Drop up to ``width`` blanks at the beginning."""
     text = line.rstrip().expandtabs(4)
-    return text[2:] if text.startswith("  ") else text.lstrip(" ") if text.startswith(" ") else text
+    return text[min(width, len(text) - len(text.lstrip(" "))) :]

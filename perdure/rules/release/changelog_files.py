@@ -33,7 +33,7 @@ def describe_changelog(tree: CommitTree) -> tuple[JsonDict, list[str]]:
         return _describe(path, "unsupported"), [f"{path} is not Markdown, so it is not extended yet: edit it by hand."]
     if has_foreign_headings(text):
         return _describe(path, "unsupported"), [f"{path} underlines its headings, so it is not extended yet."]
-    changelog = read_changelog(text)
+    changelog = read_changelog(text.removeprefix("\ufeff"))
     if changelog.unreleased is None:
         return _describe(path, "markdown"), []
     heading, end = changelog.unreleased

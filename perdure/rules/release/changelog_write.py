@@ -10,7 +10,6 @@ from perdure.rules.release.changelog import Changelog, find_comments, read_chang
 from perdure.rules.release.changelog_links import extend_links
 from perdure.rules.release.entries import Entry
 from perdure.rules.release.markdown import write_sections
-from perdure.rules.release.markdown_text import split_lines
 
 NEW_CHANGELOG = """# Changelog
 
@@ -19,6 +18,8 @@ The format is based on [Keep a Changelog](https://keepachangelog.com/en/1.1.0/).
 
 ## [Unreleased]
 """
+
+_BOM = "\ufeff"
 
 
 @dataclass(frozen=True)
@@ -44,7 +45,8 @@ def write_release(text: str, release: Release, *, path: str) -> tuple[str, str]:
     """
     if not release.entries:
         raise ValueError("a release without entries has no section")
-    changelog = read_changelog(text or NEW_CHANGELOG)
+    mark = _BOM if text.startswith(_BOM) else ""
+    changelog = read_changelog(text.removeprefix(_BOM) or NEW_CHANGELOG)
     if any(section.version == release.version for section in changelog.versions):
         raise UserError(
             f"{path} has a section for {release.version} already. Choose another version, "
@@ -56,7 +58,7 @@ def write_release(text: str, release: Release, *, path: str) -> tuple[str, str]:
     lines = [*_end_with_blank(before, newline), *section, *_begin_with_blank(after, newline)]
     label = f"{changelog.style.v}{release.version}"
     lines, finding = extend_links(lines, label=label, tag=release.tag, last_tag=release.last_tag, newline=newline)
-    return "".join(lines), finding
+    return mark + "".join(lines), finding
 
 
 def _write_section(changelog: Changelog, release: Release) -> list[str]:
@@ -88,7 +90,8 @@ def _begin_with_blank(lines: Sequence[str], newline: str) -> list[str]:
 
 def section_lines(text: str, version: str) -> list[str] | None:
     """Return the body's lines of a version's section; ``None`` when there is none."""
-    for section in read_changelog(text).versions:
+    changelog = read_changelog(text.removeprefix(_BOM))
+    for section in changelog.versions:
         if section.version == version:
-            return split_lines(text)[section.start + 1 : section.end]
+            return changelog.lines[section.start + 1 : section.end]
     return None

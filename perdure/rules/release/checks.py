@@ -26,6 +26,8 @@ from perdure.rules.release.versions import find_scheme
 CHECK_VERSION = "release.check_version"
 CHECK_ENTRIES = "release.check_entries"
 
+_TOLD = 3
+
 
 def check_version(arguments: JsonDict, context: RuleContext) -> RuleResult:
     """Red when the version breaks a rule, or when a drafted version file says neither the new one nor what it said."""
@@ -97,7 +99,8 @@ def _compare_entry(entry: Entry, commits: Sequence[str], items: Sequence[tuple[s
 def _verdict(rule: str, problems: Sequence[str], kept: str) -> RuleResult:
     found = [problem for problem in problems if problem]
     value: JsonDict = {"rule": rule, "problems": found}
-    return RuleResult(value, " ".join(found) or kept, "failed" if found else "ok")
+    told = " ".join(found[:_TOLD]) + (f" And {len(found) - _TOLD} more." if len(found) > _TOLD else "")
+    return RuleResult(value, told or kept, "failed" if found else "ok")
 
 
 VERSION_RULE = Rule(

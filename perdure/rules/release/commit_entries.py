@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 
 from perdure.rules.git_commits import Commit
 from perdure.rules.release.conventional import ConventionalCommit, parse_conventional
 from perdure.rules.release.entries import Entry, clean_text
 from perdure.rules.release.reverts import cancel_reverts
-from perdure.rules.release.versions import Bump
+from perdure.rules.release.versions import BUMPS, Bump
 
 _LISTED: Mapping[str, tuple[str, Bump]] = {
     "feat": ("Added", "minor"),
@@ -32,6 +33,8 @@ _RELEASE_SUBJECT = re.compile(
     r"[\w@/-]*v?\d+\.\d+[\w.+-]*(?: *(?:→|->|to) *v?\d+\.\d+[\w.+-]*)?\.?",
     re.IGNORECASE,
 )
+_LONGEST_RELEASE_SUBJECT = 120
+_UNFINISHED = ("fixup! ", "squash! ", "amend! ")
 _SHOWN = 5
 
 
@@ -47,22 +50,40 @@ def read_commit_entries(commits: Sequence[Commit]) -> tuple[list[Entry], list[st
     speaks = 2 * sum(typed is not None for _, typed in parsed) >= len(parsed)
     entries = [entry for commit, typed in parsed if (entry := _write(commit, typed, lists_prose=not speaks))]
     prose = [commit for commit, typed in parsed if typed is None]
-    return entries, cancelled.uncertain + (_name_prose(prose) if speaks else [])
+    return merge_same(entries), cancelled.uncertain + (_name_prose(prose) if speaks else [])
+
+
+def merge_same(entries: Sequence[Entry]) -> list[Entry]:
+    """Make one entry of those that say the same (a fix picked to several branches), with the sources of all."""
+    merged: dict[tuple[str, str, str], Entry] = {}
+    for entry in entries:
+        key = (entry.section, entry.scope, entry.text)
+        first = merged.get(key)
+        if first is None:
+            merged[key] = entry
+            continue
+        stronger = max(first, entry, key=lambda one: BUMPS.index(one.bump))
+        breaking = first.breaking or entry.breaking
+        merged[key] = replace(first, sources=first.sources + entry.sources, bump=stronger.bump, breaking=breaking)
+    return list(merged.values())
 
 
 def is_release_commit(subject: str) -> bool:
     """Whether a subject only announces a version: ``chore(release): 1.2.0``, ``Bump version to 1.2.0``, ``v1.2.0``."""
-    return _RELEASE_SUBJECT.fullmatch(subject.strip()) is not None
+    text = subject.strip()
+    # The pattern's cost grows with the square of a subject's length, and nobody announces a version in a long one.
+    return len(text) <= _LONGEST_RELEASE_SUBJECT and _RELEASE_SUBJECT.fullmatch(text) is not None
 
 
 def _is_silent(commit: Commit) -> bool:
-    return commit.is_merge or not commit.subject or is_release_commit(commit.subject)
+    is_unfinished = commit.subject.startswith(_UNFINISHED)
+    return commit.is_merge or not commit.subject or is_unfinished or is_release_commit(commit.subject)
 
 
 def _parse(commit: Commit, *, is_revert: bool) -> ConventionalCommit | None:
     """Read a commit by the convention; ``None`` for prose, and for ``subsystem: text``, which is prose as well."""
     typed = parse_conventional(commit.message)
-    if is_revert:
+    if is_revert and (typed is None or typed.type == "revert" or typed.type not in _LISTED):
         described = typed.description if typed and typed.type == "revert" else commit.subject
         return ConventionalCommit("revert", "", described, "", (), bool(typed and typed.breaking), "")
     if typed is None or typed.breaking or typed.type in _LISTED or typed.type in _UNLISTED:

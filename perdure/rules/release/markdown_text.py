@@ -9,7 +9,7 @@ from itertools import pairwise
 from typing import Literal
 
 _LINE = re.compile(r"[^\n]*\n|[^\n]+")
-_HEADING = re.compile(r" {0,3}(#{1,6})[ \t]+(.*?)(?:[ \t]+#+)?[ \t]*\r?\n?")
+_HEADING = re.compile(r" {0,3}(#{1,6})[ \t](.*)", re.DOTALL)
 _UNDERLINE = re.compile(r" {0,3}(=+|-{2,})[ \t]*\r?\n?")
 _FENCE = re.compile(r" {0,3}(`{3,}|~{3,})")
 _DEFINITION = re.compile(r" {0,3}\[(?P<label>[^\]]+)\]:[ \t]*(?P<url>\S+)")
@@ -41,7 +41,7 @@ def hide_code(lines: Sequence[str]) -> list[Hidden]:
             in_comment = "-->" not in line
             hidden.append("comment")
         elif fence:
-            fence = "" if mark and mark[1].startswith(fence) else fence
+            fence = "" if mark and mark[1].startswith(fence) and line.strip() == mark[1] else fence
             hidden.append("code")
         else:
             fence = mark[1] if mark else ""
@@ -52,8 +52,15 @@ def hide_code(lines: Sequence[str]) -> list[Hidden]:
 def find_headings(lines: Sequence[str]) -> list[Heading]:
     """Return the ``#`` headings in order."""
     hidden = hide_code(lines)
-    found = [(number, _HEADING.fullmatch(line)) for number, line in enumerate(lines) if not hidden[number]]
-    return [Heading(number, len(match[1]), match[2]) for number, match in found if match]
+    found = [(number, _HEADING.match(line)) for number, line in enumerate(lines) if not hidden[number]]
+    return [Heading(number, len(match[1]), _drop_closing(match[2])) for number, match in found if match]
+
+
+def _drop_closing(text: str) -> str:
+    """A heading's text without blanks around it and without a closing row of ``#``."""
+    bare = text.strip()
+    shorter = bare.rstrip("#")
+    return shorter.rstrip() if shorter != bare and shorter[-1:] in ("", " ", "\t") else bare
 
 
 def find_underlined(lines: Sequence[str]) -> list[str]:

@@ -8,13 +8,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from perdure.rules.git_commits import Commit
-from perdure.rules.release.conventional import parse_conventional
+from perdure.rules.release.conventional import ConventionalCommit, parse_conventional
 
 _GIT_REVERT = re.compile(r"(?P<verb>Revert|Reapply) [\"“](?P<subject>.*)[\"”](?: \(#\d+\))?")
 _HASH = re.compile(r"\b[0-9a-f]{7,64}\b")
-_REVERTS_LINE = re.compile(r"(?im)^\s*(?:this )?reverts? commits? (?P<rest>.*(?:\n[^\n]+)*)")
+_REVERTS_LINE = re.compile(r"(?im)^[ \t]*(?:this )?reverts? commits? (?P<rest>.*(?:\n[^\n]+)*)")
 _REFS_LINE = re.compile(r"(?im)^refs?(?:: *| #)(?P<rest>[0-9a-f, ]+)$")
-_MERGE_SIDE = re.compile(r",?\s*reversing\s+changes\s+made\s+to\s+[0-9a-f]{7,64}", re.IGNORECASE)
+_MERGE_SIDE = re.compile(r"reversing\s+changes\s+made\s+to\s+[0-9a-f]{7,64}", re.IGNORECASE)
 
 
 @dataclass(frozen=True)
@@ -41,21 +41,26 @@ class Cancelled:
 def parse_revert(commit: Commit) -> Revert | None:
     """Return what ``commit`` says it reverts; ``None`` when it is no revert.
 
-    Read are git's own wording (``Revert "…"``, ``Reapply "…"``, "This reverts commit …") and the specification's
-    ``revert: …`` with ``Refs: <hash>, <hash>``.
+    Read are git's own wording (``Revert "…"``, ``Reapply "…"``; "This reverts commit …" under any subject) and the
+    specification's ``revert: …`` with ``Refs: <hash>, <hash>``.
     """
     if not commit.subject.lower().startswith(("revert", "reapply")):
-        return None
+        hashes = _find_hashes(commit.body, _REVERTS_LINE)
+        return Revert(hashes, "") if hashes else None
     wording = _GIT_REVERT.fullmatch(commit.subject)
     conventional = parse_conventional(commit.message)
     is_typed = conventional is not None and conventional.type == "revert"
+    hashes = _find_hashes(commit.body, _REVERTS_LINE, _REFS_LINE)
     if wording is None and not is_typed:
-        return None
-    subject = wording["subject"] if wording else conventional.description if conventional else ""
-    if wording and wording["verb"] == "Reapply":
-        # Reapplying undoes the revert of that name, not the commit.
-        subject = f'Revert "{subject}"'
-    return Revert(_find_hashes(commit.body), subject.strip('"“”'))
+        return Revert(hashes, "") if hashes else None
+    return Revert(hashes, _reverted_subject(wording, conventional))
+
+
+def _reverted_subject(wording: re.Match[str] | None, conventional: ConventionalCommit | None) -> str:
+    if wording is None:
+        return conventional.description.strip('"“”') if conventional else ""
+    # Reapplying undoes the revert of that name, not the commit.
+    return f'Revert "{wording["subject"]}"' if wording["verb"] == "Reapply" else wording["subject"]
 
 
 class _Range:
@@ -134,8 +139,11 @@ def _ancestors(starts: Sequence[str], by_id: Mapping[str, Commit]) -> set[str]:
     return seen
 
 
-def _find_hashes(body: str) -> tuple[str, ...]:
+def _find_hashes(body: str, *lines: re.Pattern[str]) -> tuple[str, ...]:
+    """The hashes in lines of these forms, in order, each once."""
+    if "ref" not in body.lower() and "revert" not in body.lower():
+        return ()
     # "reversing changes made to X" names the merge's first parent, which was not reverted.
-    found = [match["rest"] for match in _REVERTS_LINE.finditer(_MERGE_SIDE.sub("", body))]
-    found += [match["rest"] for match in _REFS_LINE.finditer(body)]
-    return tuple(dict.fromkeys(name for text in found for name in _HASH.findall(text)))
+    text = _MERGE_SIDE.sub("", body)
+    found = [match["rest"] for line in lines for match in line.finditer(text)]
+    return tuple(dict.fromkeys(name for rest in found for name in _HASH.findall(rest)))

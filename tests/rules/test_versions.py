@@ -1,0 +1,121 @@
+"""Schemes order versions and step them; what is no version is none."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from perdure.errors import UserError
+from perdure.rules.release.versions import SCHEMES, Bump, find_scheme, is_zero_major
+
+SEMVER, PEP440, PATCH = SCHEMES["semver"], SCHEMES["pep440"], SCHEMES["always-patch"]
+
+
+@pytest.mark.parametrize(
+    ("last", "bump", "following"),
+    [
+        ("1.2.3", "patch", "1.2.4"),
+        ("1.2.3", "minor", "1.3.0"),
+        ("1.2.3", "major", "2.0.0"),
+        ("0.9.9", "minor", "0.10.0"),
+        ("1.2.3+build.5", "patch", "1.2.4"),
+    ],
+)
+def test_semver_steps(last: str, bump: Bump, following: str) -> None:
+    """A step raises its part and empties those behind it."""
+    assert SEMVER.bump(last, bump) == following
+
+
+@pytest.mark.parametrize(
+    ("last", "bump", "following"),
+    [
+        ("1.2.3", "patch", "1.2.4"),
+        ("1.2", "minor", "1.3"),
+        ("1.2", "patch", "1.2.1"),
+        ("2", "minor", "2.1"),
+        ("1.2.3", "major", "2.0.0"),
+        ("1!1.2.3", "minor", "1!1.3.0"),
+        ("1.2.3.post4", "patch", "1.2.4"),
+        ("1.2.3.4", "patch", "1.2.4.0"),
+    ],
+)
+def test_pep440_steps_keep_epoch_and_width(last: str, bump: Bump, following: str) -> None:
+    """A step keeps the epoch and as many components as there were; post-releases fall away."""
+    assert PEP440.bump(last, bump) == following
+
+
+def test_always_patch_is_always_the_next_patch() -> None:
+    """Whatever changed, the next release is a patch."""
+    assert [PATCH.bump("1.2.3", bump) for bump in ("patch", "minor", "major")] == ["1.2.4"] * 3
+
+
+def test_semver_precedence_is_the_specifications() -> None:
+    """Item 11's example is in order, numbers compare as numbers, and a release is above its pre-releases."""
+    labels = ["alpha", "alpha.1", "alpha.beta", "beta", "beta.2", "beta.11", "rc.1"]
+    order = [*(f"1.0.0-{label}" for label in labels), "1.0.0", "1.0.1", "1.10.0"]
+    assert sorted([*order[4:], *order[:4]], key=SEMVER.key) == order
+
+
+@pytest.mark.parametrize(
+    "text", ["", "1", "1.2", "v1.2.3", "01.2.3", "1.2.3-", "1.2.3-01", "1.2.3.4", "1.2٢.3", " 1.2.3"]
+)
+def test_what_is_no_semantic_version(text: str) -> None:
+    """Shorter, longer, padded and foreign digits are no semantic versions."""
+    assert not SEMVER.is_legal(text)
+    with pytest.raises(ValueError, match="not a semantic version"):
+        SEMVER.key(text)
+
+
+@pytest.mark.parametrize("text", ["", "x", "1.2-", "1.2 ", "1.٢"])
+def test_what_is_no_python_version(text: str) -> None:
+    """Text that PEP 440 does not know, or knows only after trimming, is no version."""
+    assert not PEP440.is_legal(text)
+
+
+@pytest.mark.parametrize(
+    ("scheme", "candidate", "other", "final"),
+    [
+        (SEMVER, "2.0.0-rc.1", "2.0.0-nightly.20260101", "2.0.0"),
+        (SEMVER, "2.0.0-beta", "2.0.0-dev.3", "2.0.0"),
+        (PEP440, "2.0rc1", "2.0rc1.dev3", "2.0"),
+        (PEP440, "2.0a1", "2.0.dev1", "2.0"),
+    ],
+)
+def test_candidates_lead_to_a_release_and_nightly_builds_do_not(
+    scheme: object, candidate: str, other: str, final: str
+) -> None:
+    """A release candidate counts towards its final version; development builds count towards nothing."""
+    assert scheme in (SEMVER, PEP440)
+    chosen = SEMVER if scheme is SEMVER else PEP440
+    assert chosen.is_candidate(candidate) and not chosen.is_final(candidate)
+    assert not chosen.is_candidate(other) and not chosen.is_final(other)
+    assert chosen.final(candidate) == final and chosen.is_final(final)
+
+
+def test_initial_development_is_below_one() -> None:
+    """0.x is initial development, in an epoch it is not."""
+    assert is_zero_major(SEMVER, "0.9.1") and is_zero_major(PEP440, "0.1")
+    assert not is_zero_major(SEMVER, "1.0.0") and not is_zero_major(PEP440, "1!0.1")
+
+
+def test_calver_is_refused_with_a_way_out() -> None:
+    """calver cannot be proposed yet, and the message says what works instead."""
+    with pytest.raises(UserError, match="scheme='pep440'"):
+        find_scheme("calver")
+
+
+def test_unknown_scheme_names_the_known_ones() -> None:
+    """A scheme that does not exist is answered with those that do."""
+    with pytest.raises(UserError, match="semver, pep440, always-patch"):
+        find_scheme("semantic")
+
+
+_NUMBERS = st.tuples(*[st.integers(0, 200)] * 3)
+
+
+@given(_NUMBERS, st.sampled_from(["patch", "minor", "major"]), st.sampled_from(sorted(SCHEMES)))
+def test_every_step_goes_up(numbers: tuple[int, int, int], bump: Bump, name: str) -> None:
+    """Whatever the version, the scheme and the step, what follows is a legal, final and higher version."""
+    scheme, last = SCHEMES[name], ".".join(map(str, numbers))
+    following = scheme.bump(last, bump)
+    assert scheme.is_legal(following) and scheme.is_final(following)
+    assert scheme.key(following) > scheme.key(last)
