@@ -7,7 +7,7 @@ from typing import Annotated
 from fastapi import APIRouter, Query, Response
 
 from perdure.api.asking import Asked, Asking
-from perdure.contracts.base import BlobRef
+from perdure.contracts.base import BlobRef, Digest
 from perdure.contracts.http import (
     ArtifactView,
     CancelRequest,
@@ -87,7 +87,7 @@ async def list_artifacts(ref: Ref, client: Asked, principal: Asking) -> list[Art
 
 @router.get("/blobs/{sha256}", response_class=Response, responses={200: {"content": {"application/octet-stream": {}}}})
 async def read_blob(
-    sha256: str, size: Annotated[int, Query(ge=0)], ref: Ref, client: Asked, principal: Asking
+    sha256: Digest, size: Annotated[int, Query(ge=0)], ref: Ref, client: Asked, principal: Asking
 ) -> Response:
     """The bytes of a blob that belongs to the job, hashed again before they are sent."""
     blob = BlobRef(sha256=sha256, size_bytes=size)

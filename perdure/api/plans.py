@@ -7,6 +7,7 @@ from typing import Annotated
 from fastapi import APIRouter, Path
 
 from perdure.api.asking import Asked, Asking
+from perdure.contracts.base import Digest
 from perdure.contracts.http import DecideAnswer, DecideRequest, Review
 from perdure.errors import UserError
 
@@ -25,7 +26,7 @@ async def review_plan(client: Asked, principal: Asking, ref: str = "", digest: s
 
 @router.post("/plans/{digest}/decisions")
 async def decide_plan(
-    digest: Annotated[str, Path(pattern=r"^[0-9a-f]{64}$", description="whole: never a prefix, never the latest")],
+    digest: Annotated[Digest, Path(description="whole: never a prefix, never the latest")],
     request: DecideRequest,
     client: Asked,
     principal: Asking,
