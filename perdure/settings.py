@@ -133,3 +133,10 @@ def connection_environment(environ: Mapping[str, str] | None = None) -> dict[str
         "NO_PROXY",
     )
     return {name: env[name] for name in names if env.get(name)}
+
+
+def forget_environment() -> None:
+    """Take every setting of Perdure and Temporal out of this process's environment, and so out of its children's."""
+    for name in list(os.environ):
+        if name.startswith(("PERDURE_", "TEMPORAL_")):
+            del os.environ[name]

@@ -18,7 +18,7 @@ from perdure.cli.follow import follow
 from perdure.cli.plan_view import SHORT, print_plan
 from perdure.cli.plans import decide, read_plan
 from perdure.cli.session import Session, command
-from perdure.cli.words import new_id
+from perdure.cli.words import counted, new_id
 from perdure.contracts.http import AuditReport, JobView, Review, SubmitRequest, UndoRequest
 from perdure.contracts.job import JobPhase
 from perdure.errors import PerdureError
@@ -50,16 +50,7 @@ def demo(session: Session, repository: Path | None, yes: bool) -> int:
     """
     started = time.monotonic()
     with scratch_world(repository or _own_checkout()) as world:
-        settings = session.settings.model_copy(
-            update={
-                "data": world.data,
-                "listen": "",
-                "ledger_url": "",
-                "temporal_address": "",
-                "api_url": "",
-                "token": "",
-            }
-        )
+        settings = session.private_settings(world.data)
         result = _Demo(session, settings, world, ask=session.may_ask and not yes).run()
     session.progress.line(("✓ ", "good"), f"All removed. {time.monotonic() - started:.0f} s in all.")
     if session.as_json:
@@ -146,9 +137,8 @@ class _Demo:
         self._say("5. Each effect, counted by the remote's own hook.")
         counts = self._world.witnessed()
         for ref, count in counts.items():
-            self._paper.line(
-                "  ", ("✓ " if count == 1 else "✗ ", "good" if count == 1 else "bad"), f"{ref}: {count} time"
-            )
+            mark = ("✓ ", "good") if count == 1 else ("✗ ", "bad")
+            self._paper.line("  ", mark, f"{ref}: {counted(count, 'time')}")
         if len(counts) < 2 or set(counts.values()) != {1}:
             raise DemoFailed(f"The witness counted {counts}; expected the branch and the tag, once each.")
         return counts

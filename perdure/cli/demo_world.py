@@ -1,4 +1,4 @@
-"""The demo's scratch world: a clone, a bare remote with an outside witness, an installation of its own. All removable."""
+"""The demo's scratch world: a clone, a bare remote with an outside witness, a data folder. All removable."""
 
 from __future__ import annotations
 

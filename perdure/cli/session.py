@@ -41,6 +41,13 @@ class Session:
 
         return read_settings(data=self.data)
 
+    def private_settings(self, data: Path) -> Settings:
+        """Settings of an installation of its own beneath ``data``; the environment reaches none of its processes."""
+        from perdure.settings import forget_environment, read_settings
+
+        forget_environment()
+        return read_settings(data=data)
+
     @cached_property
     def paper(self) -> Paper:
         """Standard output."""
