@@ -77,11 +77,7 @@ class Installed:
         digest, data = freeze(self.envelope(job_id, round_number, **more), [effect("commit"), effect("tag")])
         plan = self._record(job_id, digest, data, round_number)
         if opened:
-            gate = gate_id(job_id, round_number)
-            opening = GateInput(
-                gate_id=gate, job_id=job_id, digest=digest, ref=content.ref, expires_at=content.expires_at
-            )
-            self.ledger.open_gate(opening, at=now())
+            self.open_gate(job_id, digest, plan)
             self.note(job_id, 100 + round_number, JobPhase.waiting)
         return digest
 
