@@ -140,3 +140,10 @@ def forget_environment() -> None:
     for name in list(os.environ):
         if name.startswith(("PERDURE_", "TEMPORAL_")):
             del os.environ[name]
+
+
+def host_environment(environ: Mapping[str, str] | None = None) -> dict[str, str]:
+    """Return what a command that a template runs on the worker itself (``runs_on: worker``) gets of our environment."""
+    env = os.environ if environ is None else environ
+    names = ("PATH", "HOME", "USER", "LANG", "LC_ALL", "TZ")
+    return {**{name: env[name] for name in names if env.get(name)}, **connection_environment(env)}

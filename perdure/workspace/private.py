@@ -42,12 +42,17 @@ def parse_raw(listed: bytes) -> list[RawChange]:
     return found
 
 
-def make_private(folder: Path, repository: Repository) -> Path:
-    """Make a git directory at ``folder`` that reads ``repository``'s objects and keeps new ones to itself."""
-    settings = {"core.bare": "false", "core.autocrlf": "false", "core.symlinks": "true", "core.filemode": "true"}
-    write_git_dir(folder, object_format=repository.object_format, head="ref: refs/heads/draft", settings=settings)
+def make_private(folder: Path, repository: Repository, *, settings: Mapping[str, str] | None = None) -> Path:
+    """Make a git directory at ``folder`` that reads ``repository``'s objects and keeps new ones to itself.
+
+    Bytes go in and out raw, unless ``settings`` give the rules of a work tree (``config.CONTENT_KEYS``).
+    """
+    raw = {"core.autocrlf": "false", "core.symlinks": "true", "core.filemode": "true"}
+    chosen = {"core.bare": "false", **(raw if settings is None else settings)}
+    write_git_dir(folder, object_format=repository.object_format, head="ref: refs/heads/draft", settings=chosen)
     (folder / "refs" / "heads").mkdir(parents=True)
-    (folder / "info" / "attributes").write_text(RAW_ATTRIBUTES, encoding="ascii")
+    if settings is None:
+        (folder / "info" / "attributes").write_text(RAW_ATTRIBUTES, encoding="ascii")
     borrow_objects(folder, repository.common_dir / "objects")
     if repository.is_shallow:
         (folder / "shallow").write_bytes((repository.common_dir / "shallow").read_bytes())
@@ -82,7 +87,7 @@ def write_object(git_dir: Path, kind: str, data: bytes) -> str:
 
 def signature_environment(name: str, email: str, at: datetime) -> dict[str, str]:
     """Who and when, as git wants it: the same inputs give the same object ids."""
-    when = f"{int(at.timestamp())} +0000"
+    when = f"@{int(at.timestamp())} +0000"
     return {
         f"GIT_{role}_{key}": value
         for role in ("AUTHOR", "COMMITTER")

@@ -104,6 +104,16 @@ def without_user_info(url: str) -> str:
     return urlunsplit(parts._replace(netloc=keep + host))
 
 
+def without_secrets(text: str, remote: Remote) -> str:
+    """Return what git said without the user info of the configured URL."""
+    if remote.secret_url in ("", remote.url):
+        return text
+    user = urlsplit(remote.secret_url).netloc.rpartition("@")[0]
+    for secret in (remote.secret_url, user, user.partition(":")[2]):
+        text = text.replace(secret, "…") if secret else text
+    return text
+
+
 @contextmanager
 def connection(remote: Remote, *, object_format: str = "sha1") -> Iterator[tuple[Path, dict[str, str]]]:
     """Give (a private git directory, the environment) from which git may talk to ``remote``; gone afterwards.

@@ -1,0 +1,219 @@
+"""git.push: move refs of a remote all together or not at all, each only while it is where the plan saw it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from datetime import timedelta
+from typing import Any, ClassVar
+from urllib.parse import urlsplit
+
+from perdure.contracts.base import JsonDict
+from perdure.contracts.plan import Inverse
+from perdure.effects.arguments import know_arguments, moved_away, repository_in, repository_of, text_argument
+from perdure.effects.base import EffectContext, EffectDraft, EffectRequest, Found, Probe
+from perdure.effects.git_refs import is_none, shown
+from perdure.errors import EffectFailed, EffectUnknown, PerdureError, UserError
+from perdure.workspace.git import GitError, Repository
+from perdure.workspace.git_process import git_command, git_environment
+from perdure.workspace.refs import full_ref, is_object_id, is_ref, short_ref, zero_id
+from perdure.workspace.remotes import Remote, connection, find_remote, read_remote_refs, without_secrets
+from perdure.workspace.view import borrow_objects
+
+_PUSH_LIMIT = timedelta(minutes=5)
+
+
+class GitPush:
+    """Undone by a push the other way, leased on our ids. Settles at once: a late first push meets its own lease."""
+
+    kind: ClassVar[str] = "git.push"
+    version: ClassVar[int] = 1
+    always_reversible: ClassVar[bool] = True
+    settle: ClassVar[timedelta] = timedelta(0)
+
+    def plan(self, request: EffectRequest, context: EffectContext) -> EffectDraft:
+        """``with``: remote (name), refs (branches and tags), lease (id by full ref, as the remote was seen)."""
+        know_arguments(request, self.kind, ("remote", "refs", "lease", "repo"))
+        repository = repository_of(request)
+        remote = _remote(request, repository)
+        lease = _lease(request, remote)
+        none = zero_id(repository.object_format)
+        refs = [{"ref": ref, "old": lease.get(ref, none), "new": new} for ref, new in _wanted(request, repository)]
+        for item in refs:
+            _refuse_losing(repository, request, remote, item)
+        body: JsonDict = {
+            "repository": str(repository.place),
+            "identity": repository.identity,
+            "remote": remote.name,
+            "url": remote.url,
+            "refs": refs,
+        }
+        back = {**body, "refs": [{"ref": item["ref"], "old": item["new"], "new": item["old"]} for item in refs]}
+        return EffectDraft(
+            body=body,
+            summary=f"{remote.name} {', '.join(short_ref(item['ref']) for item in refs)}",
+            target=f"git-remote:{remote.url}",
+            inverse=Inverse(
+                summary="only with lease",
+                kind=self.kind,
+                version=self.version,
+                body=back,
+                only_before_irreversible=True,
+            ),
+            requires=[f"{remote.name}/{short_ref(item['ref'])} is {shown(item['old'])}" for item in refs],
+            ways_out=[host] if (host := host_of(remote.url)) else [],
+        )
+
+    def check(self, body: JsonDict, context: EffectContext) -> list[str]:
+        """The remote name still means that URL, and every ref there is where it was."""
+        try:
+            repository = repository_in(body)
+            remote = find_remote(repository, body["remote"])
+            found = read_remote_refs(_planned(repository, body))
+        except PerdureError as error:
+            return [f"{body['url']} cannot be looked at: {error}"]
+        problems = moved_away(repository, body)
+        if remote is None or remote.url != body["url"]:
+            problems.append(f"Remote {body['remote']} means {remote.url if remote else 'nothing'} now.")
+        for item in body["refs"]:
+            if (seen := found.get(item["ref"], zero_id(repository.object_format))) != item["old"]:
+                name = f"{body['remote']}/{short_ref(item['ref'])}"
+                problems.append(f"{name} is {shown(seen)}; expected {shown(item['old'])}.")
+        return problems
+
+    def probe(self, body: JsonDict, context: EffectContext) -> Probe:
+        """Ask the remote: all new, all old, or something else."""
+        try:
+            repository = repository_in(body)
+            found = read_remote_refs(_planned(repository, body))
+        except (PerdureError, OSError) as error:
+            return Probe(Found.unknown, f"{body['url']} does not say: {error}")
+        seen = [(item, found.get(item["ref"], "0" * len(item["new"]))) for item in body["refs"]]
+        detail = ", ".join(f"{short_ref(item['ref'])} is {shown(oid)}" for item, oid in seen)
+        for side, answer in (("new", Found.done), ("old", Found.not_done)):
+            if all(oid == item[side] for item, oid in seen):
+                return Probe(answer, detail)
+        return Probe(Found.foreign, detail)
+
+    def do(self, body: JsonDict, context: EffectContext) -> JsonDict:
+        """Push by object ids from a git directory of ours: no hook, no remote configuration of the repository.
+
+        After a refusal the remote is asked: only what it shows unchanged counts as not done.
+        """
+        repository = repository_in(body)
+        remote = _planned(repository, body)
+        with connection(remote, object_format=repository.object_format) as (git_dir, env):
+            borrow_objects(git_dir, repository.common_dir / "objects")
+            if repository.is_shallow:
+                (git_dir / "shallow").write_bytes((repository.common_dir / "shallow").read_bytes())
+            argv = git_command(git_dir, push_arguments(remote.url, body["refs"]))
+            done = context.runner.run(argv, env=git_environment(env), cwd=git_dir, limit=_PUSH_LIMIT)
+        said = without_secrets(done.output.decode("utf-8", "replace"), remote).strip()
+        if done.code != 0:
+            self._explain(body, context, said)
+        return {"url": remote.url, "refs": body["refs"], "said": said[-2000:]}
+
+    def _explain(self, body: JsonDict, context: EffectContext, said: str) -> None:
+        """Raise what became of a push that git calls failed; return when it is done in spite of that."""
+        probe = self.probe(body, context)
+        if probe.found is Found.not_done:
+            raise EffectFailed(f"{body['url']} refused the push: {said[-1500:]}")
+        if probe.found is not Found.done:
+            raise EffectUnknown(f"The push to {body['url']} failed ({said[-1000:]}), and now {probe.detail}.")
+
+    def verify(self, body: JsonDict, context: EffectContext) -> list[str]:
+        """The remote shows every ref at its new id."""
+        probe = self.probe(body, context)
+        return [] if probe.found is Found.done else [probe.detail]
+
+
+def push_arguments(url: str, refs: Iterable[JsonDict]) -> list[str]:
+    """Return git's arguments for an atomic, leased push of exact ids."""
+    args = ["push", "--atomic", "--porcelain", "--no-verify", "--no-signed", "--no-follow-tags"]
+    args.append("--recurse-submodules=no")
+    specs = []
+    for item in refs:
+        args.append(f"--force-with-lease={item['ref']}:{'' if is_none(item['old']) else item['old']}")
+        specs.append(f"{'' if is_none(item['new']) else item['new']}:{item['ref']}")
+    return [*args, "--", url, *specs]
+
+
+def host_of(url: str) -> str:
+    """The host that a URL reaches; empty for a path."""
+    if "://" in url:
+        return urlsplit(url).hostname or ""
+    host, colon, _ = url.partition(":")
+    return host.rpartition("@")[2] if colon and "/" not in host else ""
+
+
+def _remote(request: EffectRequest, repository: Repository) -> Remote:
+    name = text_argument(request, "remote")
+    remote = find_remote(repository, name)
+    if remote is None:
+        raise UserError(f"There is no remote {name!r} in {repository.place}. Add it: `git remote add {name} <url>`.")
+    return remote
+
+
+def _planned(repository: Repository, body: JsonDict) -> Remote:
+    """The remote as planned; user info comes from the configuration only while it still means the planned URL."""
+    try:
+        now = find_remote(repository, body["remote"])
+    except UserError:
+        now = None
+    return now if now and now.url == body["url"] else Remote(body["remote"], body["url"])
+
+
+def _lease(request: EffectRequest, remote: Remote) -> dict[str, str]:
+    given: Any = request.arguments.get("lease")
+    if given is None:
+        try:
+            return read_remote_refs(remote)
+        except GitError as error:
+            raise UserError(f"Remote {remote.name!r} ({remote.url}) does not answer: {error}") from None
+    if not isinstance(given, dict) or not all(is_ref(str(k)) and is_object_id(str(v)) for k, v in given.items()):
+        raise UserError(f"Step {request.id!r}: `lease` is {given!r}; expected object ids by full ref name.")
+    return given
+
+
+def _wanted(request: EffectRequest, repository: Repository) -> list[tuple[str, str]]:
+    """(full ref, id) of what is pushed: what this plan makes of a ref goes before what it is now."""
+    names = request.arguments.get("refs")
+    if not isinstance(names, list) or not names or not all(isinstance(name, str) for name in names):
+        raise UserError(f"Step {request.id!r}: `refs` is {names!r}; expected a list of branches and tags.")
+    made = {
+        body["ref"]: body["new"]
+        for _, body in request.earlier
+        if body.get("identity") == repository.identity and "ref" in body
+    }
+    return [_resolve(request, repository, name, made) for name in names]
+
+
+def _resolve(request: EffectRequest, repository: Repository, name: str, made: dict[str, str]) -> tuple[str, str]:
+    if name.startswith("refs/"):
+        candidates = [name] if is_ref(name) else []
+    else:
+        candidates = [full_ref(kind, name) for kind in ("heads", "tags")]
+    for known in (made.get, repository.resolve):
+        found = [(ref, oid) for ref in candidates if (oid := known(ref))]
+        if len(found) > 1:
+            raise UserError(f"Step {request.id!r}: {name!r} is a branch and a tag. Write refs/heads/… or refs/tags/….")
+        if found:
+            return found[0]
+    raise UserError(f"Step {request.id!r}: there is no branch or tag {name!r} to push, here or made by this plan.")
+
+
+def _refuse_losing(repository: Repository, request: EffectRequest, remote: Remote, item: JsonDict) -> None:
+    """A branch may only go on from where the remote has it: a lease alone would let commits be thrown away."""
+    if is_none(item["old"]) or not item["ref"].startswith("refs/heads/") or item["old"] == item["new"]:
+        return
+    tips = {item["new"], *(body["old"] for _, body in request.earlier if body.get("new") == item["new"])}
+    for tip in tips:
+        try:
+            if not repository.read("rev-list", "--max-count=1", item["old"], f"^{tip}").strip():
+                return
+        except GitError:
+            continue  # either is not here (yet): the next tip may tell
+    name = short_ref(item["ref"])
+    raise UserError(
+        f"{remote.name}/{name} ({shown(item['old'])}) has commits that {name} has not. "
+        f"Run `git pull {remote.name} {name}`, then run the job again."
+    )

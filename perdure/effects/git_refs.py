@@ -1,0 +1,59 @@
+"""What effects that move one ref of a local repository share: old and new ids decide what is found."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from datetime import datetime
+
+from perdure.contracts.base import JsonDict
+from perdure.effects.arguments import moved_away, repository_in
+from perdure.effects.base import Found, Probe
+from perdure.errors import PerdureError
+from perdure.workspace.git import Repository
+from perdure.workspace.private import signature_environment
+from perdure.workspace.refs import short_ref, zero_id
+
+
+def at_now(repository: Repository, ref: str) -> str:
+    """The id that ``ref`` is at; the zero id when there is none."""
+    return repository.resolve(ref) or zero_id(repository.object_format)
+
+
+def is_none(oid: str) -> bool:
+    """Whether an id stands for "no such ref"."""
+    return not oid.strip("0")
+
+
+def shown(oid: str) -> str:
+    """An id as people read it."""
+    return "absent" if is_none(oid) else oid[:7]
+
+
+def probe_ref(body: JsonDict) -> Probe:
+    """Look where the body's ref is."""
+    try:
+        repository = repository_in(body)
+        if problems := moved_away(repository, body):
+            return Probe(Found.foreign, problems[0])
+        found = at_now(repository, body["ref"])
+    except (PerdureError, OSError) as error:
+        return Probe(Found.unknown, str(error))
+    name = short_ref(body["ref"])
+    if found == body["new"]:
+        return Probe(Found.done, f"{name} is {shown(found)}")
+    if found == body["old"]:
+        return Probe(Found.not_done, f"{name} is {shown(found)}")
+    return Probe(Found.foreign, f"{name} is {shown(found)}; expected {shown(body['old'])} or {shown(body['new'])}")
+
+
+def check_ref(repository: Repository, body: JsonDict) -> list[str]:
+    """Say so when the ref is not at its old id."""
+    found = at_now(repository, body["ref"])
+    if found == body["old"]:
+        return []
+    return [f"{short_ref(body['ref'])} is {shown(found)}; expected {shown(body['old'])}."]
+
+
+def log_environment(who: Mapping[str, str]) -> dict[str, str]:
+    """The reflog's identity, as fixed at planning: name, email, at."""
+    return signature_environment(who["name"], who["email"], datetime.fromisoformat(who["at"]))
