@@ -144,7 +144,14 @@ import sys
 from perdure.runtime.renderer import Renderer
 renderer = Renderer()
 renderer.render("{{{{ 1 }}}}", {{}})
-print(renderer._child._process.pid, flush=True)
+child, write = renderer._child, renderer._child._write
+print(child._process.pid, flush=True)
+def write_and_tell(left):
+    left = write(left)
+    if not left:
+        print("asked", flush=True)
+    return left
+child._write = write_and_tell
 if {busy}:
     renderer.render({LOOP!r}, {{"l": list(range(5000))}})
 sys.stdin.read()
@@ -155,6 +162,8 @@ sys.stdin.read()
     assert parent.stdout is not None
     pid = int(parent.stdout.readline())
     watch = os.pidfd_open(pid)
+    # The question is in the pipe now: the child works on it, whether its parent lives or not.
+    assert not busy or parent.stdout.readline() == b"asked\n"
     parent.kill()
     parent.communicate()
     # A pidfd reads as ready when its process has ended: no polling of process lists.
