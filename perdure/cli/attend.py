@@ -167,7 +167,7 @@ def _letters(review: Review) -> str:
     wanted = {
         "a": True,
         "d": bool(review.diff),
-        "e": bool(review.rule.editable),
+        "e": bool(review.rule.editable) and not undoes,
         "c": not undoes,
         "r": True,
         "l": True,

@@ -92,6 +92,8 @@ class Door:
             return Unreachable(
                 f"Perdure at {self._where} did not answer within {ANSWER_SECONDS:.0f} s. See `perdure status`."
             )
+        if self._was_answered:
+            return Unreachable(f"Perdure at {self._where} broke off ({_reason(error)}). See `perdure status`.")
         return Unreachable(f"No Perdure answers at {self._where} ({_reason(error)}). Start it with `perdure up`.")
 
 

@@ -36,7 +36,7 @@ class LiveLine:
         self._spinner: threading.Thread | None = None
 
     def __enter__(self) -> LiveLine:
-        if self.paper.is_terminal:
+        if self.paper.moves:
             self._spinner = threading.Thread(target=self._spin, name="spinner", daemon=True)
             self._spinner.start()
         return self
@@ -86,7 +86,7 @@ class LiveLine:
             self._break()
 
     def _write(self, painted: str, width: int) -> None:
-        if self.paper.is_terminal:
+        if self.paper.moves:
             self.paper.write(_BACK + self._done + painted)
         else:
             self.paper.write(painted)
@@ -94,7 +94,7 @@ class LiveLine:
         self._used += width
 
     def _break(self) -> None:
-        if self.paper.is_terminal:
+        if self.paper.moves:
             self.paper.write(_BACK + self._done)
         if self._used:
             self.paper.write("\n")
@@ -109,7 +109,7 @@ class LiveLine:
                     self._show(frame)
 
     def _show(self, frame: str) -> None:
-        if not self.paper.is_terminal:
+        if not self.paper.moves:
             return
         tail = self._tail(frame)
         room = self.paper.columns - 1 - self._used

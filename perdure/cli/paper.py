@@ -37,10 +37,14 @@ LONGEST_LINE = 100
 class Paper:
     """One output stream. Everything written through it was made visible first."""
 
-    def __init__(self, out: TextIO, *, color: bool, is_terminal: bool, columns: int) -> None:
+    def __init__(
+        self, out: TextIO, *, color: bool = False, is_terminal: bool = False, moves: bool = False, columns: int
+    ) -> None:
         self.out = out
         self.color = color
         self.is_terminal = is_terminal
+        self.moves = moves
+        """Whether a line can be written over: a terminal that is not a dumb one."""
         self.columns = columns
 
     @property
@@ -119,13 +123,13 @@ class Paper:
 def open_paper(out: TextIO) -> Paper:
     """Return the paper for a stream: colour only on a terminal, and there only without ``NO_COLOR`` or a dumb one."""
     if not out.isatty():
-        return Paper(out, color=False, is_terminal=False, columns=LONGEST_LINE)
+        return Paper(out, columns=LONGEST_LINE)
     # rich knows the conventions (NO_COLOR, TERM=dumb) and reads them itself; it costs 80 ms, so only here.
     from rich.console import Console
 
     console = Console(file=out)
     color = console.color_system is not None and not console.no_color
-    return Paper(out, color=color, is_terminal=True, columns=_columns(out))
+    return Paper(out, color=color, is_terminal=True, moves=not console.is_dumb_terminal, columns=_columns(out))
 
 
 def text_of(span: Span) -> str:

@@ -62,7 +62,7 @@ class Session:
     def progress(self) -> Paper:
         """Where progress goes: standard output, or nowhere with ``--json``."""
         if self.as_json:
-            return Paper(io.StringIO(), color=False, is_terminal=False, columns=LONGEST_LINE)
+            return Paper(io.StringIO(), columns=LONGEST_LINE)
         return self.paper
 
     @property

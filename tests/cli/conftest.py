@@ -15,6 +15,9 @@ from perdure.cli.main import run_line
 from tests.cli.terminal import Terminal
 from tests.cli.world import World, serve
 
+NOT_OURS = {"NO_COLOR", "FORCE_COLOR", "PAGER", "LESS", "COLUMNS", "LINES", "PYTHONDONTWRITEBYTECODE"}
+"""What a test's terminal does not inherit; the last one would make each start compile the library again."""
+
 
 @dataclass(frozen=True)
 class Ended:
@@ -68,7 +71,7 @@ def terminal(data: Path) -> Iterator[Callable[..., Terminal]]:
     opened: list[Terminal] = []
 
     def line(*args: str, columns: int = 80, cwd: Path | None = None, **env: str) -> Terminal:
-        inherited = {key: value for key, value in os.environ.items() if key not in {"NO_COLOR", "PAGER", "LESS"}}
+        inherited = {key: value for key, value in os.environ.items() if key not in NOT_OURS}
         environment = {**inherited, "TERM": "xterm-256color", "PYTHONPATH": str(Path.cwd()), **env}
         opened.append(Terminal(*args, env=environment, columns=columns, cwd=cwd))
         return opened[-1]

@@ -7,7 +7,6 @@ import os
 import pty
 import re
 import select
-import signal
 import struct
 import subprocess
 import sys
@@ -51,7 +50,9 @@ class Terminal:
         if self.process.poll() is None:
             self.process.kill()
         self.process.wait()
-        os.close(self._fd)
+        if self._fd >= 0:
+            os.close(self._fd)
+            self._fd = -1
 
     def expect(self, text: str) -> None:
         """Wait until ``text`` is shown, after what was expected before."""
@@ -75,10 +76,6 @@ class Terminal:
         while self._read(deadline - time.monotonic()):
             continue
         return self.process.wait(timeout=LIMIT_SECONDS)
-
-    def hang_up(self) -> None:
-        """Close the window."""
-        self.process.send_signal(signal.SIGHUP)
 
     def screen(self) -> list[str]:
         """The lines as they stand at the end: what was written over is gone."""

@@ -110,7 +110,7 @@ class World:
 
     # What happens in this world
 
-    def emit(self, kind: str, **body: Any) -> None:
+    def emit(self, kind: str, /, **body: Any) -> None:
         """Write a record."""
         with self.changed:
             position = len(self.events) + 1

@@ -1,0 +1,117 @@
+"""A reviewer's edits: options, the form in the editor, and what is sent."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from perdure.cli.edits import Entry, Proposal, compare, read_form, write_form
+from perdure.errors import UserError
+from tests.cli.conftest import Ended
+from tests.cli.world import DIGEST, SECOND, World
+
+Call = Callable[..., Ended]
+
+BEFORE = Proposal("1.3.0", (Entry("a41c9e0", "Added", "bulk import"), Entry("9be0c11", "Fixed", "names: escaped")))
+
+words = st.text(st.characters(codec="utf-8", exclude_categories=["Cc", "Cs", "Zl", "Zp"]), min_size=1).map(str.strip)
+lines = words.filter(bool)
+texts = st.lists(lines, min_size=1, max_size=3).map("\n".join)
+ids = st.text("0123456789abcdef", min_size=7, max_size=7)
+sections = st.sampled_from(["Added", "Fixed", "Breaking: API"])
+proposals = st.builds(
+    lambda version, entries: Proposal(version, tuple(entries)),
+    lines,
+    st.lists(st.builds(Entry, ids, sections, texts), unique_by=lambda entry: entry.id),
+)
+
+
+def form(proposal: Proposal) -> str:
+    """The form's text for a plan."""
+    world = World()
+    world.freeze()
+    return write_form(proposal, world.plans[DIGEST])
+
+
+@given(proposals)
+def test_a_form_left_as_it_is_changes_nothing(proposal: Proposal) -> None:
+    """Whatever the entries say (`yes`, `1.10`, `- x`, `#`), writing and reading the form loses nothing."""
+    assert compare(proposal, read_form(form(proposal))) == {}
+
+
+@pytest.mark.parametrize(
+    ("typed", "op"),
+    [
+        (
+            lambda text: text.replace("bulk import", "In bulk"),
+            {"op": "reword", "id": "a41c9e0", "text": "In bulk"},
+        ),
+        (lambda text: text.replace("Added:", "Changed:"), {"op": "move", "id": "a41c9e0", "section": "Changed"}),
+        (
+            lambda text: text + "  Security:\n  - no secrets\n",
+            {"op": "add", "section": "Security", "text": "no secrets"},
+        ),
+        (
+            lambda text: "".join(line for line in text.splitlines(True) if "9be0c11" not in line),
+            {"op": "drop", "id": "9be0c11"},
+        ),
+    ],
+)
+def test_each_edit_of_the_form_becomes_one_operation(typed: Callable[[str], str], op: dict[str, str]) -> None:
+    """Reword, move, add, drop: the operation with the entry's id."""
+    assert compare(BEFORE, read_form(typed(form(BEFORE)))) == {"entries": [op]}
+
+
+@pytest.mark.parametrize("text", ["version: [", "just text", "version: 1.3.0\nentries: none"])
+def test_a_form_that_lost_its_shape_is_refused(text: str) -> None:
+    """Broken YAML and a lost form are told apart from "nothing was changed"."""
+    with pytest.raises(UserError):
+        read_form(text)
+
+
+def test_an_unknown_id_is_refused() -> None:
+    """A mistyped id would drop one entry and invent another."""
+    with pytest.raises(UserError, match=r"a41c9e1.*Known: a41c9e0, 9be0c11"):
+        compare(BEFORE, read_form(form(BEFORE).replace("a41c9e0", "a41c9e1")))
+
+
+def test_options_go_as_edits_of_the_jobs_plan(call: Call, world: World) -> None:
+    """All of them in one request_changes on the plan's whole digest; the next plan is shown."""
+    world.draft()
+    world.on_decide = lambda kind: world.freeze(SECOND, round=2)
+    options = ["--version", "2.0.0", "--reword", "a=In bulk", "--drop", "b", "--add", "Security=x=y"]
+    ended = call("edit", "1", *options, "--move", "c=Fixed")
+    assert ended.code == 3, ended.err
+    assert [path for _, path, _, _ in world.asked if "decisions" in path] == [f"/v1/plans/{DIGEST}/decisions"]
+    (body,) = world.sent("POST /v1/plans")
+    assert body["kind"] == "request_changes"
+    assert body["changes"] == {
+        "version": "2.0.0",
+        "entries": [
+            {"op": "reword", "id": "a", "text": "In bulk"},
+            {"op": "move", "id": "c", "section": "Fixed"},
+            {"op": "drop", "id": "b"},
+            {"op": "add", "section": "Security", "text": "x=y"},
+        ],
+    }
+
+
+@pytest.mark.parametrize("options", [["--reword", "a"], ["--add", "=x"], ["--move", "a="], []])
+def test_an_edit_that_says_nothing_is_refused(call: Call, world: World, options: list[str]) -> None:
+    """A half option, or none where no editor can be opened: 64, nothing sent."""
+    world.draft()
+    assert call("edit", "1", *options).code == 64
+    assert world.sent("POST /v1/plans") == []
+
+
+def test_a_job_without_entries_says_what_to_do_instead(terminal: Callable[..., object], world: World) -> None:
+    """A plan of another kind of job has no version and entries: ask in words."""
+    world.draft()
+    world.put("analyze", json.dumps({"files": []}).encode())
+    shown = terminal("edit", "1")
+    assert shown.end() == 64  # type: ignore[attr-defined]
+    assert "perdure request-changes 7f3a91c2" in shown.raw  # type: ignore[attr-defined]
