@@ -61,7 +61,9 @@ class JobReader:
     @cached_property
     def results(self) -> JsonDict:
         """``{"gather": {source: value}, "analyze": {step: value}, "draft": value, "verify": {check: value}}``."""
-        nested: JsonDict = {"gather": {}, "analyze": {}, "draft": {}, "verify": {}}
+        # A source that gave nothing (optional, and out of attempts) is null, not a name that nobody knows.
+        sources = dict.fromkeys(self.template.gather.sources) if self.spec.template_source else {}
+        nested: JsonDict = {"gather": sources, "analyze": {}, "draft": {}, "verify": {}}
         for key, ref in self.step.results.items():
             stage, _, name = key.partition(".")
             value = self.blobs.get_json(ref)["value"]

@@ -11,9 +11,10 @@ from temporalio import activity
 from activities.jobs import JobReader, JsonBlobs, Rendering
 from activities.running import in_thread
 from perdure.contracts import names
-from perdure.contracts.job import JobOutline, JobPhase, NoteInput, SourceOutline, StepInput, StepResult
+from perdure.contracts.job import JobOutline, JobPhase, NoteInput, StepInput, StepResult
 from perdure.contracts.template import Template
 from perdure.errors import Conflict, StageFailed, UserError
+from perdure.policy.templates import outline
 from perdure.rules.base import DraftSpace, Rule, RuleClass, RuleContext, RuleResult
 from perdure.store.ledger import Ledger
 
@@ -107,7 +108,7 @@ class RuleActivities:
         if reader.spec.undoes:
             return JobOutline(undoes=reader.spec.undoes, plan_only=reader.spec.plan_only)
         self._tools.check(reader.template)
-        return outline_of(reader.template, plan_only=reader.spec.plan_only)
+        return outline(reader.template, reader.spec, reader.spec.inputs)
 
     @activity.defn(name=names.GATHER_SOURCE)
     async def gather_source(self, step: StepInput) -> StepResult:
@@ -118,7 +119,14 @@ class RuleActivities:
         self._tools.begin(step, JobPhase.gathering)
         reader = self._tools.read(step)
         source = reader.template.gather.sources[step.name]
-        found = self._tools.run_rule(reader, source.use, source.arguments, "source")
+        try:
+            found = self._tools.run_rule(reader, source.use, source.arguments, "source")
+        except (UserError, StageFailed) as error:
+            if not source.optional:
+                raise
+            ref = reader.keep(None, [f"Source {step.name} failed: {error.message}"])
+            failed = StepResult(result=ref, summary=error.message[:500], status="failed")
+            return self._tools.end(step, "gather", failed)
         ref = reader.keep(found.value, found.findings)
         return self._tools.end(step, "gather", StepResult(result=ref, summary=found.summary[:500]))
 
@@ -146,30 +154,3 @@ class RuleActivities:
             return self._tools.end(step, "analyze", StepResult(result=ref, summary=summary, status="finished"))
         summary = " · ".join(text for text in summaries if text)[:500]
         return self._tools.end(step, "analyze", StepResult(result=ref, summary=summary))
-
-
-def outline_of(template: Template, *, plan_only: bool) -> JobOutline:
-    """The shape of a template's stages, as much as the workflow must know."""
-    gather, draft = template.gather, template.draft
-    sources = [
-        SourceOutline(
-            name=name,
-            attempts=source.attempts or gather.attempts,
-            attempt_limit_seconds=int((source.attempt_limit or gather.attempt_limit).total_seconds()),
-            optional=source.optional,
-        )
-        for name, source in gather.sources.items()
-    ]
-    checks = [
-        SourceOutline(name=name, attempts=1, attempt_limit_seconds=int(check.attempt_limit.total_seconds()) + 60)
-        for name, check in template.verify.checks.items()
-    ]
-    return JobOutline(
-        sources=sources,
-        has_analysis=bool(template.analyze.steps),
-        has_draft=draft is not None,
-        checks=checks,
-        redraft=template.verify.redrafts,
-        draft_limit_seconds=int(draft.attempt_limit.total_seconds()) if draft else 600,
-        plan_only=plan_only,
-    )
