@@ -4,7 +4,7 @@ Temporal learns of a dead worker only when an activity's time limit passes, minu
 a small file before it starts; a worker that starts alone on its data folder fails the ones that its dead predecessors
 left, and Temporal gives them out again at once. The file outlives the activity for a moment: its result may still be on
 the way when the worker dies. Failing an activity that ended, or a later attempt of it, is answered with "not found" and
-changes nothing.
+changes nothing. Each worker also leaves its identity, by which the server knows what it was given (see ``lost``).
 """
 
 from __future__ import annotations
@@ -24,17 +24,16 @@ from typing import Any
 from temporalio import activity
 from temporalio.client import Client
 from temporalio.converter import ActivitySerializationContext
-from temporalio.exceptions import ApplicationError
 from temporalio.service import RPCError, RPCStatusCode
 from temporalio.worker import ActivityInboundInterceptor, ExecuteActivityInput, Interceptor
 
+from perdure.runtime.lost import fail_lost, predecessor_died
 from perdure.runtime.state import boot_id, write_whole
 
-PREDECESSOR_DIED = "PredecessorDied"
 LINGER = timedelta(seconds=5)
 """How long an entry stays after its activity returned; by then the server has the result."""
-RETRY_AT_ONCE = timedelta(milliseconds=1)
 END = ".json"
+WORKER_END = ".worker"
 
 log = logging.getLogger("perdure.journal")
 
@@ -131,11 +130,48 @@ def _end(path: Path) -> None:
 async def fail_predecessors(client: Client, folder: Path) -> int:
     """Fail, retryably, what dead workers of this data folder left in flight. Returns how many the server took.
 
-    Entries of processes that still run are left alone. Call it before polling, holding the worker's lock.
+    Entries of processes that still run are left alone. Call it before polling, holding the worker's lock; ``client``
+    must be the one that will poll, since its identity is written down for the successor.
     """
     entries = await asyncio.to_thread(_left_by_the_dead, folder)
-    taken = await asyncio.gather(*(_fail(client, path, entry) for path, entry in entries))
-    return sum(taken)
+    taken = sum(await asyncio.gather(*(_fail(client, path, entry) for path, entry in entries)))
+    dead = await asyncio.to_thread(_dead_workers, folder)
+    if dead:
+        taken += await fail_lost(client, dead.values())
+    await asyncio.to_thread(_sign_in, folder, client.identity, dead)
+    return taken
+
+
+def _dead_workers(folder: Path) -> dict[Path, str]:
+    """The identities that dead workers polled with, by the file that says so."""
+    found = {}
+    for path in folder.glob("*" + WORKER_END):
+        with contextlib.suppress(FileNotFoundError):  # it just signed out
+            process, _, identity = path.read_text("utf-8").partition("\n")
+            if not _is_alive(process):
+                found[path] = identity
+    return found
+
+
+def _sign_in(folder: Path, identity: str, dead: dict[Path, str]) -> None:
+    """Leave this worker's identity in the place of its dead predecessors'. A full disk is no reason not to work."""
+    name = hashlib.sha256(identity.encode()).hexdigest()[:32] + WORKER_END
+    try:
+        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        write_whole(folder / name, f"{process_name(os.getpid())}\n{identity}")
+    except OSError as error:
+        log.warning("worker %s could not sign in: %s", identity, error)
+    for path in dead:
+        _end(path)
+
+
+def sign_out(folder: Path) -> None:
+    """Say that this process's worker ended in order: everything it was given is answered. May be called twice."""
+    mine = process_name(os.getpid())
+    for path in folder.glob("*" + WORKER_END):
+        with contextlib.suppress(OSError):
+            if path.read_text("utf-8").partition("\n")[0] == mine:
+                path.unlink()
 
 
 def _left_by_the_dead(folder: Path) -> list[tuple[Path, Entry]]:
@@ -172,7 +208,7 @@ async def _fail(client: Client, path: Path, entry: Entry) -> bool:
     )
     handle = client.get_async_activity_handle(task_token=base64.b64decode(entry.token)).with_context(context)
     try:
-        await handle.fail(_predecessor_died(entry))
+        await handle.fail(predecessor_died(entry.activity_type, entry.attempt))
     except RPCError as error:
         if error.status is not RPCStatusCode.NOT_FOUND:
             log.warning("activity %s of %s could not be failed: %s", entry.activity_type, entry.workflow_id, error)
@@ -182,11 +218,3 @@ async def _fail(client: Client, path: Path, entry: Entry) -> bool:
     log.info("activity %s of %s goes on after its worker died", entry.activity_type, entry.workflow_id)
     _end(path)
     return True
-
-
-def _predecessor_died(entry: Entry) -> ApplicationError:
-    return ApplicationError(
-        f"The worker that ran attempt {entry.attempt} of {entry.activity_type} died.",
-        type=PREDECESSOR_DIED,
-        next_retry_delay=RETRY_AT_ONCE,
-    )

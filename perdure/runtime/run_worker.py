@@ -12,6 +12,7 @@ from pathlib import Path
 from perdure import application
 from perdure.errors import PerdureError
 from perdure.runtime.exit import leave
+from perdure.runtime.journal import sign_out
 from perdure.runtime.ready import WORKER, tell_ready
 from perdure.settings import read_settings
 
@@ -25,6 +26,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     try:
         settings = read_settings(data=options.data)
         application.load("worker").main(settings, functools.partial(tell_ready, settings, WORKER))
+        sign_out(settings.journal)
     except PerdureError as error:
         sys.stderr.write(f"{error.message}\n")
         return error.exit_code

@@ -1,4 +1,4 @@
-"""A worker process that can be killed inside an activity: ``journal_worker.py DATA ADDRESS QUEUE STAY|PASS``."""
+"""A worker process that can be killed inside an activity: ``journal_worker.py DATA ADDRESS QUEUE STAY|LOSE|PASS``."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from datetime import timedelta
 from pathlib import Path
 
 from temporalio import activity, workflow
+from temporalio.api.workflowservice.v1 import PollActivityTaskQueueRequest
 from temporalio.worker import UnsandboxedWorkflowRunner, Worker
 
 from perdure.runtime.connect import connect
@@ -42,10 +43,15 @@ def build(data: Path, *, stay: bool) -> object:
 
 
 async def main(data: Path, address: str, queue: str, mode: str) -> None:
-    """Poll for ever, after failing what a dead predecessor left."""
+    """Poll for ever, after failing what a dead predecessor left. ``LOSE``: be given an activity and never begin it."""
     settings = Settings(data=data, temporal_address=address)
     client = await connect(settings, role="test-worker")
     (data / "failed").write_text(str(await fail_predecessors(client, settings.journal)))
+    if mode == "LOSE":
+        poll = PollActivityTaskQueueRequest(namespace=client.namespace, identity=client.identity)
+        poll.task_queue.name = queue
+        task = await client.workflow_service.poll_activity_task_queue(poll)
+        (data / "began").write_bytes(task.task_token)
     async with Worker(
         client,
         task_queue=queue,

@@ -21,9 +21,10 @@ from temporalio.api.enums.v1 import EventType
 from temporalio.client import Client
 from temporalio.worker import UnsandboxedWorkflowRunner, Worker
 
-from perdure.runtime.journal import JournalInterceptor, fail_predecessors, process_name
+from perdure.runtime.journal import JournalInterceptor, fail_predecessors, process_name, sign_out
 from perdure.settings import Settings
 from perdure.testing.server import RunningServer
+from tests.runtime.journal_worker import OutlivesWorkflow
 from tests.runtime.waiting import wait_until
 
 SCRIPT = Path(__file__).with_name("journal_worker.py")
@@ -50,10 +51,10 @@ def start_worker(settings: Settings, server: RunningServer) -> Iterator[StartWor
 
 
 async def begin(
-    client: Client, settings: Settings, start: StartWorker, queue: str
+    client: Client, settings: Settings, start: StartWorker, queue: str, mode: str = "STAY"
 ) -> tuple[Any, subprocess.Popen[bytes]]:
     """A workflow whose activity has begun in a worker process."""
-    worker = start(queue, "STAY")
+    worker = start(queue, mode)
     handle = await client.start_workflow(
         "outlives", "work", id=f"outlives/{queue}", task_queue=queue, result_type=str, task_timeout=timedelta(seconds=2)
     )
@@ -83,6 +84,31 @@ async def test_unreaped_worker_counts_as_dead(client: Client, settings: Settings
     worker.kill()
     start_worker(queue, "PASS")
     assert await asyncio.wait_for(handle.result(), 30) == "work at attempt 2"
+
+
+async def test_activity_that_never_reached_its_worker_goes_on(
+    client: Client, settings: Settings, start_worker: StartWorker
+) -> None:
+    """A task that the server gave to a worker which died before it could begin is given out again too."""
+    queue = uuid.uuid4().hex
+    async with Worker(
+        client, task_queue=queue, workflows=[OutlivesWorkflow], workflow_runner=UnsandboxedWorkflowRunner()
+    ):
+        handle, worker = await begin(client, settings, start_worker, queue, mode="LOSE")
+        assert list(settings.journal.glob("*.json")) == []
+        worker.kill()
+        worker.wait()
+        start_worker(queue, "PASS")
+        assert await asyncio.wait_for(handle.result(), 30) == "work at attempt 2"
+
+
+async def test_worker_that_ended_in_order_is_not_asked_after(client: Client, settings: Settings) -> None:
+    """A worker that signed out leaves no identity to look for; one that is alive is not looked for either."""
+    await fail_predecessors(client, settings.journal)
+    assert [path.suffix for path in settings.journal.iterdir()] == [".worker"]
+    assert await fail_predecessors(client, settings.journal) == 0
+    sign_out(settings.journal)
+    assert list(settings.journal.iterdir()) == []
 
 
 async def test_running_workers_activities_are_left_alone(
@@ -150,7 +176,7 @@ async def test_failing_what_has_ended_changes_nothing(client: Client, settings: 
     [path] = settings.journal.glob("*.json")
     path.write_text(json.dumps({**json.loads(path.read_text()), "process": "an-earlier-boot/1/1"}))
     assert await fail_predecessors(client, settings.journal) == 0
-    assert list(settings.journal.iterdir()) == []
+    assert list(settings.journal.glob("*.json")) == []
 
 
 async def test_full_disk_does_not_stop_an_activity(client: Client, settings: Settings) -> None:
@@ -164,7 +190,7 @@ async def test_damaged_entry_is_dropped(client: Client, settings: Settings) -> N
     settings.journal.mkdir()
     (settings.journal / "half.json").write_text('{"token": "')
     assert await fail_predecessors(client, settings.journal) == 0
-    assert list(settings.journal.iterdir()) == []
+    assert list(settings.journal.glob("*.json")) == []
 
 
 def test_process_names_differ_in_time() -> None:
