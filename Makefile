@@ -20,7 +20,7 @@ venv:
 	@PYTHON="$(PYTHON)" .ci/venv $(or $(firstword $(MAKECMDGOALS)),test)
 
 demo: venv  ## Watch a real release wait for you, survive a SIGKILL, finish and be taken back
-	@$(BIN)/perdure demo
+	@$(BIN)/perdure demo $(ARGS)
 
 test: lint  ## Style, types, import rules, then every test but the long crash sweeps
 	$(BIN)/pytest -n $(WORKERS) --dist worksteal -m "not torture" $(ARGS)

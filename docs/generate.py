@@ -194,7 +194,7 @@ def write_rules_and_effects() -> str:
         parts.append(f"; {_names(rule.takes, 'optional')}\n" if rule.needs and rule.takes else "\n")
     parts.append("\n## Effects\n")
     for kind, effect in default_effects().items():
-        parts.append(f"\n### {kind}\n\n{_paragraphs(type(effect).__doc__).replace('``', '`')}\n\n")
+        parts.append(f"\n### {kind}\n\n{_plain(type(effect).__doc__ or '')}\n\n{_plain(effect.plan.__doc__ or '')}\n\n")
         undo = "Its undo is built in." if effect.always_reversible else (
             "A step needs `undo`, `undo: none_needed` or `irreversible`."
         )  # fmt: skip

@@ -10,7 +10,12 @@ from pathlib import Path
 import click
 
 from perdure.cli.main import perdure
+from perdure.effects.registry import default_effects
+from perdure.policy.templates import check_template, parse_template
+from perdure.rules.registry import default_rules
 from tests.house.kit import ROOT, text_of, tracked_files
+
+NAMED_TESTS = re.compile(r"`(tests/[a-z_/.]+)`")
 
 
 def test_reference_pages_are_as_the_code() -> None:
@@ -52,6 +57,30 @@ def test_every_perdure_command_that_is_told_exists() -> None:
                 problem = find_problem(line.split())
                 wrong += [f"{path}: perdure {line}: {problem}"] if problem else []
     assert wrong == []
+
+
+def test_templates_in_the_documents_are_valid() -> None:
+    """Each YAML template that a page shows is accepted, with the rules and effects that there are."""
+    shown = [
+        (path, text)
+        for path in tracked_files()
+        if path.suffix == ".md"
+        for text in re.findall(r"```yaml\n(perdure: .*?)```", text_of(path), re.DOTALL)
+    ]
+    assert shown
+    rules = {name: (rule.rule_class, rule.needs, rule.takes) for name, rule in default_rules().items()}
+    effects = {kind: effect.always_reversible for kind, effect in default_effects().items()}
+    for path, text in shown:
+        check_template(parse_template(text, path=str(path)), rules=rules, effects=effects)
+
+
+def test_every_folder_of_tests_that_is_told_exists() -> None:
+    """The promises' page sends nobody to tests that are not there."""
+    pages = [text_of(path) for path in tracked_files() if path.suffix == ".md"]
+    told = {Path(name) for page in pages for name in NAMED_TESTS.findall(page)}
+    there = {parent for path in tracked_files() for parent in [path, *path.parents]}
+    assert told
+    assert told - there == set()
 
 
 def commands_in(text: str) -> list[str]:
