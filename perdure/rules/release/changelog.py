@@ -5,9 +5,11 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from itertools import pairwise
 
 from perdure.rules.release.markdown_text import (
     Heading,
+    Hidden,
     find_definitions,
     find_headings,
     find_underlined,
@@ -111,26 +113,36 @@ def read_items(lines: Sequence[str]) -> list[tuple[str, str]]:
     Sections are the headings inside it; before the first one it is empty. Texts keep their lines, without the bullet
     and the indent it asks for. Comments are passed over.
     """
-    hidden, headings = hide_code(lines), {heading.line: heading for heading in find_headings(lines)}
-    bullets = {number: match for number, line in enumerate(lines) if (match := _BULLET.fullmatch(line.rstrip("\r\n")))}
-    indent = min((len(match[1]) for number, match in bullets.items() if not hidden[number]), default=0)
-    items: list[tuple[str, list[str]]] = []
-    section, is_open = "", False
+    starts = [-1, *(heading.line for heading in find_headings(lines)), len(lines)]
+    names = ["", *(heading.text for heading in find_headings(lines))]
+    hidden = hide_code(lines)
+    return [
+        (name, item)
+        for name, (before, end) in zip(names, pairwise(starts), strict=True)
+        for item in _read_list(lines[before + 1 : end], hidden[before + 1 : end])
+    ]
+
+
+def _read_list(lines: Sequence[str], hidden: Sequence[Hidden]) -> list[str]:
+    """Texts of the list items and paragraphs between two headings; lists may be indented as a whole."""
+    bullets = {
+        number: match
+        for number, line in enumerate(lines)
+        if not hidden[number] and (match := _BULLET.fullmatch(line.rstrip("\r\n")))
+    }
+    indent = min((len(match[1]) for match in bullets.values()), default=0)
+    items: list[list[str]] = []
     for number, line in enumerate(lines):
         bullet = bullets.get(number)
-        if number in headings:
-            section, is_open = headings[number].text, False
-        elif hidden[number] == "comment":
+        if hidden[number] == "comment":
             continue
-        elif bullet and not hidden[number] and len(bullet[1]) <= indent + 1:
-            items.append((section, [bullet[3].rstrip()]))
-            is_open = True
-        elif is_open and (hidden[number] or _continues(line, items[-1][1][-1])):
-            items[-1][1].append(_unindent(line, indent + 2))
+        if bullet and len(bullet[1]) <= indent + 1:
+            items.append([bullet[3].rstrip()])
+        elif items and (hidden[number] or _continues(line, items[-1][-1])):
+            items[-1].append(_unindent(line, indent + 2))
         elif line.strip():
-            items.append((section, [line.strip()]))
-            is_open = True
-    return [(name, "\n".join(text).strip()) for name, text in items]
+            items.append([line.strip()])
+    return ["\n".join(item).strip() for item in items]
 
 
 def _continues(line: str, above: str) -> bool:

@@ -27,7 +27,7 @@ def write_entry(entry: Entry, bullet: str = "-") -> list[str]:
     commits = commit_sources(entry)
     lines = [" ".join([bullet, *marks, first]), *rest]
     if commits:
-        lines[-1] += f" ({', '.join(commits)})"
+        lines[0] += f" ({', '.join(commits)})"
     indent = " " * (len(bullet) + 1)
     return [lines[0], *(f"{indent}{line}" if line else "" for line in lines[1:])]
 
