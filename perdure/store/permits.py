@@ -82,11 +82,27 @@ def refuse_late_withdrawal(connection: Connection, plan: PlanRow, by: str) -> No
         raise Conflict(f"{by} has no decision on plan {plan.digest[:8]} that could be withdrawn.")
 
 
-def withdraw_permit(connection: Connection, digest: str, by: str) -> None:
-    """Take the right away when the gate has closed; while it is open, weighing hears the withdrawal."""
-    if plan_row(connection, digest).state == OPEN:
-        return
+def refuse_after_grant(connection: Connection, digest: str, kind: str) -> None:
+    """Raise ``Conflict`` when the plan was decided already although its gate has not closed yet."""
     permit = find_permit(connection, digest)
+    if permit is not None:
+        how = f"its approval was withdrawn by {permit.withdrawn_by}" if permit.withdrawn_by else "it is approved"
+        raise Conflict(f"Nobody can {kind} plan {digest[:8]} any more: {how}.")
+
+
+def void_permit(connection: Connection, digest: str, outcome: str) -> None:
+    """Take a right away that was not used when its gate ended otherwise than satisfied."""
+    table = schema.permits
+    unused = (table.c.digest == digest, table.c.state == "granted")
+    values = {"state": "withdrawn", "withdrawn_by": f"its gate, which ended as {outcome!r}"}
+    connection.execute(update(table).where(*unused).values(**values))
+
+
+def withdraw_permit(connection: Connection, digest: str, by: str) -> None:
+    """Take the right away, or the chance to get it; before that, at an open gate, weighing hears the withdrawal."""
+    permit = find_permit(connection, digest)
+    if permit is None and plan_row(connection, digest).state == OPEN:
+        return
     values = {"state": "withdrawn", "withdrawn_by": by}
     if permit is None:
         new = {"digest": digest, "job_id": plan_row(connection, digest).job_id, "application_id": None, "closed": ""}
@@ -124,7 +140,9 @@ def _refuse_unapproved(connection: Connection, plan: PlanRow, job_id: str, weigh
     what = f"Plan {plan.digest[:8]} may not be applied"
     if plan.job_id != job_id:
         raise Refused(f"{what} by {job_id}: it belongs to {plan.job_id}.")
-    if plan.needs_gate and plan.state != SATISFIED:
+    # Weighed just now, and nothing recorded since (below): the grant is what decides, the gate only closes after it.
+    decidable = (SATISFIED,) if weighed is None else (SATISFIED, OPEN)
+    if plan.needs_gate and plan.state not in decidable:
         raise Refused(f"{what}: {describe_end(plan)}.")
     if not plan.needs_gate and plan.state not in (NOT_OPENED, SATISFIED):
         raise Refused(f"{what}: it is {plan.state!r}.")

@@ -4,16 +4,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Literal
 
 from perdure.contracts.application import Direction
 from perdure.contracts.base import BlobRef
+from perdure.contracts.http import GateState
 from perdure.errors import Refused
-
-GateState = Literal[
-    "open", "satisfied", "denied", "changes_requested", "expired", "cancelled", "superseded", "not_opened"
-]
-"""superseded: replaced by a newer plan · not_opened: nobody was asked yet, or ever."""
 
 
 class TargetBusy(Refused):
