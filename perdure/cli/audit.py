@@ -9,7 +9,7 @@ import click
 from perdure.cli import codes
 from perdure.cli.catalog import AUDIT
 from perdure.cli.lazy import CONTEXT, LazyGroup, load
-from perdure.cli.paper import Paper, Span
+from perdure.cli.paper import Paper, Row, Span
 from perdure.cli.plans import read_job
 from perdure.cli.session import Session, command
 from perdure.cli.words import counted
@@ -25,7 +25,6 @@ MARKS: dict[str, Span] = {"ok": ("✓", "good"), "gap": ("✗", "bad"), "tampere
     cls=LazyGroup,
     sections=AUDIT,
     default="check",
-    invoke_without_command=True,
     context_settings=CONTEXT,
     examples=[
         ("perdure audit", "everything"),
@@ -33,17 +32,12 @@ MARKS: dict[str, Span] = {"ok": ("✓", "good"), "gap": ("✗", "bad"), "tampere
         ("perdure audit export evidence.zip", "one file, for somebody else to verify"),
     ],
 )
-@click.pass_context
-def audit(ctx: click.Context) -> int | None:
+def audit() -> None:
     """Check that the evidence is whole and untouched, or hand it to somebody.
 
     The ledger's chain, every signature, every stored plan and receipt, and Temporal's history are compared with each
     other and with the world. Exit code 1 when something is missing or was changed.
     """
-    if ctx.invoked_subcommand is None:
-        result: int | None = check.main([], prog_name="perdure audit", standalone_mode=False, obj=ctx.obj)
-        return result
-    return None
 
 
 @command("check", examples=[("perdure audit 3", "one job"), ("perdure audit check --all", "say also what is well")])
@@ -79,7 +73,12 @@ def export(session: Session, file: Path, job: str | None) -> None:
         session.answer(answer)
         return
     session.paper.line(("✓ ", "good"), f"Wrote {answer.get('path', file)}.")
-    session.paper.table([[(key, "dim"), str(value)] for key, value in answer.items() if key != "path"])
+    head, keys = str(answer.get("head", "")), dict(answer.get("public_keys") or {})
+    rows: list[Row] = [[("head", "dim"), head], *([(f"key {name}", "dim"), key] for name, key in keys.items())]
+    session.paper.table(rows)
+    session.paper.line("  Give head and key to the verifier by another way than the file:")
+    key = next(iter(keys.values()), "KEY")
+    session.paper.line("  ", (f"perdure audit verify {file.name} --key {key} --head {head}", "hint"))
 
 
 @command(
@@ -92,7 +91,7 @@ def export(session: Session, file: Path, job: str | None) -> None:
 def verify(session: Session, file: Path, key: str, head: str) -> int:
     """Verify an exported FILE offline. Key and head must come from elsewhere: a file cannot vouch for itself."""
     # Loaded by name: verifying is the store's, and needs neither server nor door.
-    verify_bundle = load("perdure.store.audit:verify_bundle")
+    verify_bundle = load("perdure.store.bundle:verify_bundle")
     report: AuditReport = verify_bundle(file, public_key=read_key(key), expected_head=head.strip().lower())
     if session.as_json:
         session.answer(report)

@@ -57,4 +57,5 @@ def what_of(job: JobView) -> str:
         return f"{job.title} · taken back by {job.undone_by}"
     if job.phase is JobPhase.waiting and job.missing:
         return f"{job.title} · needs {', '.join(job.missing)}"
-    return " · ".join(filter(None, (job.title, job.summary)))
+    is_told = not job.summary or job.digest.startswith(job.summary) or job.summary == job.title
+    return job.title if is_told else " · ".join(filter(None, (job.title, job.summary)))

@@ -70,16 +70,24 @@ class LazyGroup(click.Group):
         command: click.Command = load(entry.target)
         return command
 
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        """Put the default command's name before what is none of the group's."""
+        if self.default and not self._is_ours(args) and "-h" not in args[:1] and "--help" not in args[:1]:
+            args = [self.default, *args]
+        return super().parse_args(ctx, args)
+
+    def _is_ours(self, args: list[str]) -> bool:
+        """Whether the first word is a command of this group, or was probably meant to be one."""
+        return bool(args) and bool(difflib.get_close_matches(args[0], self.entries(), n=1))
+
     def resolve_command(
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
-        """Find the command, the default one, or say which name was near."""
+        """Find the command, or say which name was near."""
         known = self.list_commands(ctx)
         if args[0] in known or ctx.resilient_parsing:
             return super().resolve_command(ctx, args)
         near = difflib.get_close_matches(args[0], known, n=1)
-        if self.default and not near:
-            return super().resolve_command(ctx, [self.default, *args])
         meant = f" Did you mean `{ctx.command_path} {near[0]}`?" if near else f" Known: {', '.join(known)}."
         raise click.UsageError(f"{ctx.command_path} has no command {args[0]!r}.{meant}", ctx)
 

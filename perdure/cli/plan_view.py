@@ -152,14 +152,13 @@ def _section(paper: Paper, title: str, rows: list[Row]) -> Iterator[str]:
 
 
 def _foot(paper: Paper, review: Review) -> Iterator[str]:
-    wanted = (
-        ", ".join(f"{rule.count} from {rule.group}" for rule in review.rule.approvals)
-        or "nobody: all of it can be undone"
-    )
+    groups = ", ".join(f"{rule.count} from {rule.group}" for rule in review.rule.approvals)
+    wanted = groups or "nobody's approval: all of it can be undone"
     own = "" if review.rule.requester_may_approve else ", not whoever asked for it"
     yield paper.paint(("Needs ", "dim"), wanted + own)
-    if review.weighing.missing and review.state == "open":
-        yield paper.paint(("Still missing ", "dim"), ", ".join(review.weighing.missing))
+    missing = ", ".join(review.weighing.missing)
+    if missing != groups and review.state == "open":
+        yield paper.paint(("Still missing ", "dim"), missing)
     for ignored in review.weighing.ignored:
         yield paper.paint(("Does not count ", "dim"), f"{ignored.by}: {ignored.why}")
     if review.state != "open":

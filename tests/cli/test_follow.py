@@ -1,0 +1,100 @@
+"""Following a job: every event once, over lost connections, until it rests."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from perdure.cli import follow as following
+from perdure.contracts.job import JobPhase
+from tests.cli.conftest import Ended
+from tests.cli.world import DIGEST, World, serve
+
+Call = Callable[..., Ended]
+
+
+def test_a_lost_connection_is_made_anew_and_said(call: Call, data: Path) -> None:
+    """The API goes away while stages run and comes back: nothing is told twice, nothing is left out."""
+    world = World()
+    server = serve(world, data / "run" / "api.sock")
+    events = world.routes["GET /v1/events"]
+    held = world.changed
+
+    def restart() -> None:
+        nonlocal server
+        server.shutdown()
+        server.server_close()
+        (data / "run" / "api.sock").unlink()
+        world.routes["GET /v1/events"] = events
+        world.stage("analyze")
+        world.freeze()
+        server = serve(world, data / "run" / "api.sock")
+
+    def last_words(query: dict[str, str], body: object) -> object:
+        page = events(query, body)
+        if int(query["after"]) >= 2:
+            restarting.start()
+            restarting.join()
+            raise ConnectionResetError
+        return page
+
+    restarting = threading.Thread(target=restart)
+    world.routes["GET /v1/events"] = last_words
+    world.on_submit = lambda: (world.move(JobPhase.gathering), world.stage("gather", "history", "14 commits"))[0]
+    try:
+        ended = call("run", "release")
+    finally:
+        server.shutdown()
+        server.server_close()
+    assert ended.code == 3, ended.err
+    assert ended.out.count("14 commits") == 1
+    assert ended.out.index("gather ✓") < ended.out.index("analyze ✓") < ended.out.index("PLAN 7f3a91c2")
+    assert "Lost the connection to Perdure; the job goes on." in ended.out
+    assert "Connected again." in ended.out
+    assert held is world.changed
+
+
+def test_a_server_that_stays_away_ends_the_following(call: Call, world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    """After a while it gives up with 69: somebody has stopped Perdure. The job is kept."""
+    monkeypatch.setattr(following, "GIVE_UP_SECONDS", 0.0)
+    monkeypatch.setattr(following, "RETRY_SECONDS", 0.0)
+
+    def gone(query: dict[str, str], body: object) -> object:
+        raise ConnectionResetError
+
+    world.routes["GET /v1/events"] = gone
+    ended = call("run", "release")
+    assert ended.code == 69
+    assert "perdure" in ended.err
+
+
+def test_more_events_than_a_page_are_all_told(call: Call, world: World) -> None:
+    """Pages are read until the last one, also when the job has ended meanwhile."""
+
+    def many() -> None:
+        for number in range(1200):
+            world.stage("gather", f"s{number}", "", "failed" if number == 1199 else "ok")
+        world.move(JobPhase.failed, "source s1199 failed")
+
+    world.on_submit = many
+    ended = call("run", "release")
+    assert "gather.s1199 ✗" in ended.out
+    assert ended.code == 1
+
+
+def test_waiting_for_the_plan_just_decided_is_no_rest(call: Call, world: World) -> None:
+    """Between a decision and the job's next phase the job still says "waiting": it is followed on, not asked again."""
+    world.draft()
+
+    def slowly(kind: str) -> None:
+        world.move(JobPhase.waiting)
+        threading.Timer(0.2, world.apply).start()
+
+    world.on_decide = slowly
+    ended = call("approve", "7f3a91c2")
+    assert ended.code == 0
+    assert "PLAN" not in ended.out
+    assert world.job.digest == DIGEST
