@@ -10,7 +10,7 @@ from temporalio import activity
 from activities.running import in_thread
 from perdure.contracts import names
 from perdure.contracts.application import Direction
-from perdure.contracts.decisions import CloseGateInput, Decision, GateInput, Weighing, WeighInput
+from perdure.contracts.decisions import CloseGateInput, Decision, EndGateInput, GateEnd, GateInput, Weighing, WeighInput
 from perdure.contracts.job import (
     Admission,
     AdmitInput,
@@ -89,39 +89,56 @@ class LedgerActivities:
     def _open_gate(self, gate: GateInput) -> None:
         now = _now()
         self._ledger.open_gate(gate, at=now)
-        note = NoteInput(job_id=gate.job_id, step=0, phase=JobPhase.waiting, summary=gate.digest[:8])
+        note = NoteInput(job_id=gate.job_id, step=0, phase=JobPhase.waiting, summary="")
         self._ledger.note_job(note, workflow_id=gate.gate_id, at=now)
 
     @activity.defn(name=names.WEIGH_DECISIONS)
     async def weigh_decisions(self, question: WeighInput) -> Weighing:
-        """Verify signatures, weigh under the pinned rule, grant the permit when satisfied; once per digest."""
+        """Verify signatures and weigh under the pinned rule. Reads only."""
         return await in_thread(lambda: self._weigh(question))
 
     def _weigh(self, question: WeighInput) -> Weighing:
         plan = read_plan(question.digest, self._blobs.get(question.ref))
-        application = names.application_id(question.job_id, plan.envelope.round)
-        while True:
-            now, weighed = _now(), len(self._ledger.decisions(digest=question.digest))
-            weighing = self._decisions.weigh(plan, question.digest, now)
-            if weighing.outcome != "satisfied":
-                return weighing
-            try:
-                self._ledger.grant_permit(
-                    digest=question.digest,
-                    job_id=question.job_id,
-                    application_id=application,
-                    at=now,
-                    weighed=weighed,
-                )
-            except Conflict:  # somebody decided meanwhile: whoever was told "recorded" is heard
-                continue
-            return weighing
+        return self._decisions.weigh(plan, question.digest, _now())
 
     @activity.defn(name=names.CLOSE_GATE)
-    async def close_gate(self, closing: CloseGateInput) -> Done:
-        """Write how a gate ended; once per gate."""
-        await in_thread(lambda: self._ledger.close_gate(closing, at=_now()))
-        return Done()
+    async def close_gate(self, question: EndGateInput) -> GateEnd:
+        """Weigh a last time, close, and grant the permit where the rule is satisfied; once per gate."""
+        return await in_thread(lambda: self._close_gate(question))
+
+    def _close_gate(self, question: EndGateInput) -> GateEnd:
+        plan = read_plan(question.digest, self._blobs.get(question.ref))
+        while True:
+            weighed = len(self._ledger.decisions(digest=question.digest))
+            weighing = self._decisions.weigh(plan, question.digest, _now())
+            end = _end_of(question, weighing)
+            if end.outcome == "open":
+                return end
+            closing = CloseGateInput(
+                gate_id=question.gate_id,
+                job_id=question.job_id,
+                digest=question.digest,
+                outcome=end.outcome,
+                detail=end.detail,
+            )
+            if self._ledger.plan(question.digest).state == "open":
+                try:
+                    self._ledger.close_gate(closing, at=_now(), weighed=weighed)
+                except Conflict:  # somebody decided meanwhile: whoever was told "recorded" is heard
+                    continue
+            return self._after_closing(question, plan, end)
+
+    def _after_closing(self, question: EndGateInput, plan: Plan, end: GateEnd) -> GateEnd:
+        """The ledger's word on the gate stands, whoever wrote it; a satisfied one has its permit."""
+        written = self._ledger.plan(question.digest).state
+        if written == "satisfied":
+            self._ledger.grant_permit(
+                digest=question.digest,
+                job_id=question.job_id,
+                application_id=names.application_id(question.job_id, plan.envelope.round),
+                at=_now(),
+            )
+        return end if end.outcome == written else GateEnd.model_validate({"outcome": written, "edits": end.edits})
 
     @activity.defn(name=names.WEIGH_REQUESTS)
     async def weigh_requests(self, question: RequestsInput) -> RequestsResult:
@@ -131,6 +148,20 @@ class LedgerActivities:
     def _weigh_requests(self, question: RequestsInput) -> RequestsResult:
         cancels = [decision for decision in self._decisions.on_job(question.job_id) if decision.kind == "cancel"]
         return RequestsResult(cancel=bool(cancels), by=cancels[0].by if cancels else "")
+
+
+def _end_of(question: EndGateInput, weighing: Weighing) -> GateEnd:
+    """A cancel ends the gate; else decisions do; else the deadline."""
+    if question.proposed == "cancelled":
+        return GateEnd(outcome="cancelled", detail=question.detail)
+    if weighing.outcome in ("satisfied", "denied", "changes_requested"):
+        expired = question.proposed == "expired" and not weighing.by
+        detail = weighing.comment or ", ".join(weighing.by)
+        outcome = "expired" if expired else weighing.outcome
+        return GateEnd.model_validate({"outcome": outcome, "detail": detail, "edits": weighing.edits})
+    if question.proposed == "expired":
+        return GateEnd(outcome="expired", detail=", ".join(weighing.missing))
+    return GateEnd(outcome="open")
 
 
 def _now() -> datetime:

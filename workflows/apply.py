@@ -65,7 +65,7 @@ class ApplyWorkflow:
         return await self._close("applied", "")
 
     async def _open(self) -> OpenApplicationResult:
-        question = OpenApplicationInput.model_validate(self._key())
+        question = OpenApplicationInput.model_validate({**self._key(), "ref": self._application.ref})
         opened = await call(names.OPEN_APPLICATION, question, OpenApplicationResult, limit=timedelta(minutes=5))
         self._limits = list(opened.attempt_limits)
         return opened
@@ -81,7 +81,8 @@ class ApplyWorkflow:
             self._poked = False
 
     async def _apply_effect(self, index: int, direction: Direction) -> EffectOutcome:
-        question = EffectInput.model_validate({**self._key(), "index": index, "direction": direction})
+        about = {"ref": self._application.ref, "index": index, "direction": direction}
+        question = EffectInput.model_validate({**self._key(), **about})
         limit = timedelta(seconds=self._limits[index] if index < len(self._limits) else 600) + _MARGIN
         try:
             return await call(names.APPLY_EFFECT, question, EffectOutcome, limit=limit)
@@ -138,7 +139,6 @@ class ApplyWorkflow:
             "application_id": application.application_id,
             "job_id": application.job_id,
             "digest": application.digest,
-            "ref": application.ref,
         }
 
     @workflow.signal(name=names.POKE_SIGNAL)

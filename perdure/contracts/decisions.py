@@ -107,8 +107,27 @@ class WeighInput(Contract):
     ref: BlobRef
 
 
+class EndGateInput(Contract):
+    """Asks how a gate ends: ``proposed`` by the gate, decided by what the ledger holds now."""
+
+    gate_id: str
+    job_id: str
+    digest: Digest
+    ref: BlobRef
+    proposed: Literal["decided", "expired", "cancelled"]
+    detail: str = ""
+
+
+class GateEnd(Contract):
+    """How a gate ended, or that it stays open because an approval was withdrawn at the last moment."""
+
+    outcome: Literal["open", "satisfied", "denied", "changes_requested", "expired", "cancelled", "superseded"]
+    detail: str = ""
+    edits: BlobRef | None = None
+
+
 class CloseGateInput(Contract):
-    """Write how a gate ended. Idempotent."""
+    """What the ledger writes about a gate's end. Idempotent."""
 
     gate_id: str
     job_id: str
