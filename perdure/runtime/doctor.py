@@ -110,7 +110,8 @@ def _payload_key(settings: Settings) -> str:
     if not path.exists() and not (settings.data / LEDGER_DATABASE).exists():
         return "not made yet; the first `perdure up` makes it"
     keys = load_keys(settings.keys)
-    return f"{keys.current} of {len(keys.by_id)} ({path})"
+    older = len(keys.by_id) - 1
+    return f"{keys.current}{f' and {older} older' if older else ''} ({path})"
 
 
 def _ledger(settings: Settings) -> str:
@@ -120,7 +121,7 @@ def _ledger(settings: Settings) -> str:
 
     ledger = Ledger.open(settings.ledger)
     try:
-        return f"opens; head {ledger.head()[:12] or 'empty'}"
+        return f"opens; head {ledger.head()[:12]}"
     finally:
         ledger.close()
 

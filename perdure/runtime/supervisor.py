@@ -266,17 +266,22 @@ def serve(
         os.close(lock)
 
 
-def _teller(fd: int) -> Callable[[dict[str, Any]], None]:
-    """Return a function that writes lines of JSON to ``fd``. A reader that went away is not waited for."""
-    os.set_inheritable(fd, False)  # a child that held it would keep the reader waiting
+class _Teller:
+    """Writes lines of JSON to whoever called ``up``, until one decides. A reader that went away is not waited for."""
 
-    def tell(word: dict[str, Any]) -> None:
-        with contextlib.suppress(OSError):
-            os.write(fd, json.dumps(word).encode() + b"\n")
-            if "ready" in word:
-                os.close(fd)
+    def __init__(self, fd: int) -> None:
+        self._fd = fd
+        if fd >= 0:
+            os.set_inheritable(fd, False)  # a child that held it would keep the reader waiting
 
-    return tell
+    def __call__(self, word: dict[str, Any]) -> None:
+        if self._fd < 0:
+            return
+        with contextlib.suppress(BrokenPipeError):
+            os.write(self._fd, json.dumps(word).encode() + b"\n")
+        if word.keys() & {"ready", "error", "taken"}:
+            os.close(self._fd)
+            self._fd = -1  # the number may be somebody else's from now on
 
 
 def main(arguments: Sequence[str] | None = None, *, run: Callable[..., None] = serve) -> int:
@@ -290,9 +295,10 @@ def main(arguments: Sequence[str] | None = None, *, run: Callable[..., None] = s
     if options.detach:
         _detach()
     signal.signal(signal.SIGPIPE, signal.SIG_IGN)
-    tell = _teller(options.tell_fd) if options.tell_fd >= 0 else lambda word: None
+    tell = _Teller(options.tell_fd)
     try:
         run(read_settings(data=options.data), tell=tell)
+        tell({"error": "Perdure was stopped while it was starting (`perdure down`)."})
     except PerdureError as error:
         _say(error.message)
         tell({"error": error.message})

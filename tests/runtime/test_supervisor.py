@@ -235,6 +235,16 @@ def test_foreground_supervisor_stops_in_order(settings: Settings, number: signal
     wait_gone(running.values())
 
 
+def test_down_while_starting_is_told_to_the_waiting_up(settings: Settings, start: UpTo) -> None:
+    """Whoever waits for an installation that somebody stops meanwhile is told so."""
+    with ThreadPoolExecutor(1) as threads:
+        waiting = threads.submit(start, api="silent")
+        wait_until(lambda: len(status(settings).processes) == 3, "it is being started")
+        assert down(settings)
+        with pytest.raises(SetupError, match="was stopped while it was starting"):
+            waiting.result(30)
+
+
 def test_up_outlives_the_process_that_called_it(settings: Settings, start: UpTo) -> None:
     """The installation belongs to nobody's terminal: it goes on when the command that started it has ended."""
     code = (
