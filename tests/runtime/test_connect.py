@@ -116,6 +116,14 @@ def test_client_process_ends_as_it_was_asked_to(keyed: Settings, server: Running
     assert [(done.returncode, done.stdout, done.stderr) for done in ended] == [(3, "True", "")] * 5
 
 
+def test_worker_process_says_what_is_missing_and_ends(keyed: Settings) -> None:
+    """A worker that finds no server ends with the exit code of a fault of the machine and one line that says so."""
+    argv = [sys.executable, "-P", "-m", "perdure.runtime.run_worker", "--data", str(keyed.data)]
+    done = subprocess.run(argv, capture_output=True, text=True)
+    assert done.returncode == SetupError.exit_code
+    assert done.stderr.splitlines()[-1] == f"No server runs for {keyed.data}. Start it with `perdure up`."
+
+
 @pytest.mark.parametrize("module", ["control", "supervisor", "server", "installation", "payload_keys"])
 def test_starting_needs_no_sdk(module: str) -> None:
     """Starting and looking at an installation loads neither Temporal's SDK nor cryptography."""

@@ -152,17 +152,16 @@ def test_taken_port_moves_the_server(settings: Settings, start: UpTo) -> None:
     assert now.temporal != f"127.0.0.1:{port}"
 
 
-def test_fixed_port_that_is_taken_names_the_setting_and_the_holder(settings: Settings, start: UpTo) -> None:
+@pytest.mark.parametrize(("name", "value"), [("PERDURE_TEMPORAL_PORT", "{}"), ("PERDURE_LISTEN", "127.0.0.1:{}")])
+def test_fixed_port_that_is_taken_names_the_setting_and_the_holder(
+    settings: Settings, start: UpTo, monkeypatch: pytest.MonkeyPatch, name: str, value: str
+) -> None:
     """A port that the settings fix is not exchanged: the message names the setting, the port and who has it."""
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = taken.getsockname()[1]
-        settings.data.with_name("d.plan").write_text('{"server": true}')
-        os.environ["PERDURE_TEMPORAL_PORT"] = str(port)
-        try:
-            with pytest.raises(SetupError, match=rf"PERDURE_TEMPORAL_PORT .* {port}, which pid {os.getpid()} "):
-                up(settings, command=COMMAND)
-        finally:
-            del os.environ["PERDURE_TEMPORAL_PORT"]
+        monkeypatch.setenv(name, value.format(port))
+        with pytest.raises(SetupError, match=rf"{name} asks for port {port}, which pid {os.getpid()} "):
+            start(server=True)
     assert not is_running(settings.data)
 
 
