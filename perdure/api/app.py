@@ -20,15 +20,27 @@ RETELL_SECONDS = 5.0
 """How often decisions that could not be passed on are tried again."""
 
 
-def build_app(client: Client) -> FastAPI:
+def build_app(client: Client, *, retell_seconds: float = RETELL_SECONDS) -> FastAPI:
     """Return the application; serve it only behind the doors of ``perdure.api.doors``, which say who is asking."""
+
+    @asynccontextmanager
+    async def retelling(app: FastAPI) -> AsyncIterator[None]:
+        """While the application runs: pass on what an earlier process, or an unreachable server, left untold."""
+        task = asyncio.create_task(_retell_for_ever(client, retell_seconds))
+        try:
+            yield
+        finally:
+            task.cancel()
+            with suppress(asyncio.CancelledError):
+                await task
+
     app = FastAPI(
         title="Perdure",
         version=installed_version(),
         openapi_url="/v1/openapi.json",
         docs_url=None,  # its page loads scripts from another host
         redoc_url=None,
-        lifespan=_retelling,
+        lifespan=retelling,
     )
     app.state.client = client
     for room in (jobs, plans, templates, operate):
@@ -37,23 +49,11 @@ def build_app(client: Client) -> FastAPI:
     return app
 
 
-@asynccontextmanager
-async def _retelling(app: FastAPI) -> AsyncIterator[None]:
-    """While the application runs: pass on what an earlier process, or an unreachable server, left untold."""
-    task = asyncio.create_task(_retell_for_ever(app.state.client))
-    try:
-        yield
-    finally:
-        task.cancel()
-        with suppress(asyncio.CancelledError):
-            await task
-
-
-async def _retell_for_ever(client: Client) -> None:
+async def _retell_for_ever(client: Client, every_seconds: float) -> None:
     while True:
         try:
             if told := await client.retell():
                 log.info("passed on %d decisions that had not been told", told)
         except PerdureError as error:
             log.warning("decisions could not be passed on: %s", error.message)
-        await asyncio.sleep(RETELL_SECONDS)
+        await asyncio.sleep(every_seconds)

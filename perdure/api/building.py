@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import pwd
 from collections.abc import Mapping
+from datetime import timedelta
 from functools import partial
 from pathlib import Path
 
@@ -18,7 +19,7 @@ from perdure.errors import SetupError
 from perdure.intake import Intake, Rendering
 from perdure.rules.base import Rule
 from perdure.runtime.connect import connect
-from perdure.runtime.messenger import Messenger
+from perdure.runtime.messenger import ANSWER_LIMIT, Messenger
 from perdure.settings import Settings
 from perdure.store.blobs import BlobStore
 from perdure.store.ledger import Ledger
@@ -33,13 +34,17 @@ def make_client(
     *,
     rules: Mapping[str, Rule],
     effects: Mapping[str, Effect],
+    patience: timedelta = ANSWER_LIMIT,
 ) -> Client:
-    """Return the client of an installation: everything built once, from its settings. Temporal is not needed for it."""
+    """Return the client of an installation: everything built once, from its settings. Temporal is not needed for it.
+
+    ``patience``: how long a workflow may take to answer.
+    """
     blobs = BlobStore(settings.blobs)
     key = find_key(settings.keys)
     keys = partial(public_keys, settings.keys)
     reader = Reader(ledger, blobs, keys)
-    messenger = Messenger(partial(connect, settings, role="api"))
+    messenger = Messenger(partial(connect, settings, role="api"), limit=patience)
     catalog = Catalog(application.root() / "templates" / "jobs", settings.templates_folder)
     intake = Intake(catalog, ledger, renderer, rules=rules, effects=effects)
     return Client(

@@ -47,7 +47,7 @@ class Messenger:
 
     def __init__(self, connect: Callable[[], Awaitable[Client]], *, limit: timedelta = ANSWER_LIMIT) -> None:
         self._connect = connect
-        self._limit = limit
+        self.limit = limit
         self._client: Client | None = None
         self._connecting = asyncio.Lock()
 
@@ -134,8 +134,8 @@ class Messenger:
 
     async def _answered(self, question: Awaitable[Answer], whom: str) -> Answer:
         try:
-            with _translated(whom, self._limit):
-                async with asyncio.timeout(self._limit.total_seconds()):
+            with _translated(whom, self.limit):
+                async with asyncio.timeout(self.limit.total_seconds()):
                     return await question
         except errors.SetupError:
             self._client = None  # a server that was started again may have moved to another port
@@ -152,6 +152,9 @@ def _translated(whom: str, limit: timedelta) -> Iterator[None]:
     try:
         yield
     except (TimeoutError, WorkflowUpdateRPCTimeoutOrCancelledError) as error:
+        task = asyncio.current_task()
+        if task is not None and task.cancelling():  # the SDK gives a cancelled task this error in place of its own
+            raise asyncio.CancelledError from error
         raise errors.SetupError(
             f"{whom} did not answer within {limit.total_seconds():.0f} s. Is a worker running? `perdure status` tells."
         ) from error

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
@@ -13,6 +13,7 @@ from starlette.types import ASGIApp
 from perdure.api.app import build_app
 from perdure.api.building import make_client
 from perdure.api.doors import TcpDoor, UnixDoor
+from perdure.client import Client
 from perdure.contracts.base import BlobRef
 from perdure.contracts.decisions import GateInput
 from perdure.contracts.job import AdmitInput, JobPhase, NoteInput, PlanRef
@@ -27,16 +28,19 @@ from perdure.contracts.plan import (
     freeze,
     read_plan,
 )
-from perdure.effects.base import Effect
+from perdure.effects.registry import default_effects
 from perdure.policy.authorize import local_owner
+from perdure.rules.registry import default_rules
 from perdure.runtime.installation import prepare
 from perdure.runtime.renderer import Renderer
 from perdure.settings import Settings
 from perdure.store.blobs import BlobStore
 from perdure.store.ledger import Ledger
+from perdure.store.signing import DecisionKey
 from tests.api.serving import Listening, serving
 
 OWNER = "ada"
+PATIENCE = timedelta(seconds=20)
 
 
 @dataclass(frozen=True)
@@ -47,6 +51,7 @@ class Installed:
     ledger: Ledger
     blobs: BlobStore
     http: Listening
+    client: Client
 
     def token(self, principal: str, *may: str, groups: tuple[str, ...] = ()) -> str:
         """A token's text."""
@@ -138,18 +143,24 @@ def now() -> datetime:
 
 
 @contextmanager
-def installed(
-    folder: Path, *, address: str = "127.0.0.1:1", effects: Mapping[str, Effect] | None = None
-) -> Iterator[Installed]:
-    """Run an API on a new installation beneath ``folder``; ``address`` is Temporal's (nobody's, unless given)."""
-    settings = Settings(data=folder, temporal_address=address)
-    folder.chmod(0o700)
+def installed(folder: Path, *, address: str = "127.0.0.1:1", passphrase: str = "") -> Iterator[Installed]:
+    """Run an API on a new installation beneath ``folder``; ``address`` is Temporal's (nobody's, unless given).
+
+    ``passphrase``: of the decision key. Templates of a folder ``templates`` beside the data are configured ones.
+    """
+    data = folder / "data"
+    settings = Settings(data=data, temporal_address=address, templates_folder=folder / "templates")
     prepare(settings)
+    if passphrase:
+        DecisionKey.create(settings.keys, passphrase)
     with closing(Ledger.open(settings.ledger)) as ledger, Renderer() as renderer:
-        app = build_app(make_client(settings, ledger, renderer, rules={}, effects=effects or {}))
+        client = make_client(
+            settings, ledger, renderer, rules=default_rules(), effects=default_effects(), patience=PATIENCE
+        )
+        app = build_app(client, retell_seconds=0.2)
 
         def make_doors(address: str) -> tuple[ASGIApp, ASGIApp]:
             return UnixDoor(app, ledger, local_owner(OWNER)), TcpDoor(app, ledger, [address])
 
         with serving(settings.data, app, make_doors) as listening:
-            yield Installed(settings, ledger, BlobStore(settings.blobs), listening)
+            yield Installed(settings, ledger, BlobStore(settings.blobs), listening, client)
