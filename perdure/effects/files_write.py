@@ -78,8 +78,8 @@ class FilesWrite:
 
     def do(self, body: JsonDict, context: EffectContext) -> JsonDict:
         """Replace the file in one step; at any moment it holds the old content or the new one."""
-        root, path = _same_root(body), path_bytes(body["path"])
         try:
+            root, path = _same_root(body), path_bytes(body["path"])
             found = read_entry(root, path)
             if not _is(body, "old", found, context.blobs):
                 raise EffectFailed(f"{body['root']}/{body['path']} is not as it was planned for; it was left alone.")
