@@ -9,7 +9,8 @@ import shutil
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from functools import cached_property
 from pathlib import Path
 
 from perdure.contracts.base import BlobRef
@@ -19,27 +20,39 @@ from perdure.workspace.beneath import Entry, read_entry, remove_entry, write_ent
 from perdure.workspace.config import CONTENT_KEYS, pick, user_config
 from perdure.workspace.git import Repository, open_repository
 from perdure.workspace.git_process import git_command, git_environment, run_git
-from perdure.workspace.private import ABSENT, RawChange, make_private, parse_raw, take_pack, work_tree
+from perdure.workspace.private import ABSENT, RawChange, make_private, parse_raw, read_blobs, take_pack, work_tree
 from perdure.workspace.writing import WRITE_LIMIT, refuse_links
 
 _GITLINK = "160000"
 _BUSY = ("MERGE_HEAD", "CHERRY_PICK_HEAD", "REVERT_HEAD", "rebase-merge", "rebase-apply")
 
 
-@dataclass(frozen=True)
 class _Form:
     """What a path may hold at one of the two commits."""
 
-    mode: str
-    stored: bytes
-    shown: bytes
-    """After line-end and encoding rules, as git would check it out."""
+    def __init__(self, git_dir: Path, root: Path, path: bytes, mode: str, oid: str, stored: bytes) -> None:
+        self.mode = mode
+        self.stored = stored
+        self._git_dir = git_dir
+        self._root = root
+        self._path = path
+        self._oid = oid
+
+    @cached_property
+    def shown(self) -> bytes:
+        """The bytes after line-end and encoding rules, as git would check them out."""
+        if self.mode == "120000":
+            return self.stored
+        path = self._path.decode("utf-8", "surrogateescape")
+        args = ("cat-file", "--filters", f"--path={path}", self._oid)
+        return run_git(self._git_dir, *args, env=work_tree(self._root), cwd=self._root)
 
     def matches(self, entry: Entry | None, *, modes_count: bool) -> bool:
+        """Whether the path holds this; bytes are compared with the blob's first, which costs less."""
         if entry is None or self.mode == ABSENT:
             return entry is None and self.mode == ABSENT
         same_mode = entry.mode == self.mode or (not modes_count and {entry.mode, self.mode} <= {"100644", "100755"})
-        return same_mode and entry.data in (self.stored, self.shown)
+        return same_mode and (entry.data == self.stored or entry.data == self.shown)
 
 
 @dataclass(frozen=True)
@@ -51,6 +64,7 @@ class Checkout:
     git_dir: Path
     """Ours: knows the objects of both commits and the work tree's line-end rules."""
     changes: list[RawChange]
+    _forms: dict[tuple[bytes, bool], _Form] = field(default_factory=dict, repr=False)
 
     def obstacles(self) -> list[str]:
         """What stands in the way, one sentence each: foreign content, staged changes, sparse or filtered paths."""
@@ -74,7 +88,7 @@ class Checkout:
         except UserError as error:
             return error.message
         old, new = self._form(change, old=True), self._form(change, old=False)
-        if change.new_mode == _GITLINK or any(form.matches(entry, modes_count=self._modes) for form in (old, new)):
+        if change.new_mode == _GITLINK or any(form.matches(entry, modes_count=self._modes) for form in (new, old)):
             return ""
         what = "is there and is not tracked" if change.status == "A" else "holds something else"
         return f"{_shown(change.path)} {what}; it would be overwritten. Commit it, or move it away."
@@ -98,16 +112,18 @@ class Checkout:
         return (self.repository.config("core.filemode") or "true").lower() != "false"
 
     def _form(self, change: RawChange, *, old: bool) -> _Form:
-        mode, oid = (change.old_mode, change.old_id) if old else (change.new_mode, change.new_id)
-        if mode in (ABSENT, _GITLINK):
-            return _Form(mode, b"", b"")
-        stored = run_git(self.git_dir, "cat-file", "blob", oid)
-        if mode == "120000":
-            return _Form(mode, stored, stored)
-        path = change.path.decode("utf-8", "surrogateescape")
-        args = ("cat-file", "--filters", f"--path={path}", oid)
-        shown = run_git(self.git_dir, *args, env=work_tree(self.root), cwd=self.root)
-        return _Form(mode, stored, shown)
+        key = (change.path, old)
+        if key not in self._forms:
+            mode, oid = (change.old_mode, change.old_id) if old else (change.new_mode, change.new_id)
+            stored = self._contents.get(oid, b"")
+            self._forms[key] = _Form(self.git_dir, self.root, change.path, mode, oid, stored)
+        return self._forms[key]
+
+    @cached_property
+    def _contents(self) -> dict[str, bytes]:
+        """Bytes by blob id, of both commits."""
+        sides = [side for change in self.changes for side in _both(change)]
+        return read_blobs(self.git_dir, (oid for mode, oid in sides if mode not in (ABSENT, _GITLINK)))
 
     def _index(self) -> dict[bytes, list[tuple[str, str, str]]]:
         """(tag, mode, id) of each changed path's entries in the person's index, read from a copy."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import stat
 from collections.abc import Iterable, Mapping
+from functools import lru_cache
 from pathlib import Path
 
 from perdure.workspace.git_process import READ_LIMIT, GitError, git_environment, git_program, run_plain
@@ -30,10 +31,28 @@ def read_config(path: Path, *, includes: bool = False) -> dict[str, list[str]]:
     Raises:
         GitError: git cannot parse it.
     """
-    if not _is_regular(path):
+    try:
+        found = path.stat()
+    except OSError:
         return {}
+    if not stat.S_ISREG(found.st_mode):
+        return {}
+    values = _read_version(path, includes, (found.st_ino, found.st_mtime_ns, found.st_size))
+    if includes and any(key.startswith(("include.", "includeif.")) for key in values):
+        # What it includes may have changed while the file itself did not.
+        values = _list_config(path, includes=True)
+    return {key: list(found) for key, found in values.items()}
+
+
+@lru_cache(maxsize=64)
+def _read_version(path: Path, includes: bool, _version: tuple[int, int, int]) -> dict[str, list[str]]:
+    """One version of a file, read once: git replaces configuration files, so that a new one has another inode."""
+    return _list_config(path, includes=includes)
+
+
+def _list_config(path: Path, *, includes: bool) -> dict[str, list[str]]:
     argv = [git_program(), "config", "--file", str(path), "--includes" if includes else "--no-includes", "--list", "-z"]
-    # A ceiling and the root folder as cwd: `git config --file` must not look at any repository around it.
+    # A git directory that is not there, and the root as folder: no repository around the file is looked at.
     env = git_environment({"GIT_DIR": "/nonexistent/git", "HOME": str(Path.home())})
     code, out, err = run_plain(argv, stdin=b"", env=env, cwd=Path("/"), limit=READ_LIMIT)
     if code:
@@ -80,10 +99,3 @@ def config_text(values: Iterable[tuple[str, str]]) -> str:
 
 def _escape(text: str) -> str:
     return text.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n").replace("\t", "\\t")
-
-
-def _is_regular(path: Path) -> bool:
-    try:
-        return stat.S_ISREG(path.stat().st_mode)
-    except OSError:
-        return False

@@ -19,6 +19,7 @@ from perdure.workspace.private import (
     check_out,
     make_private,
     parse_raw,
+    read_blobs,
     signature_environment,
     take_pack,
     work_tree,
@@ -80,7 +81,7 @@ class DraftCopy:
         Raises:
             StageFailed: the workspace holds a repository or something else that cannot be committed.
         """
-        return [self._file_change(changed, blobs) for changed in self._find_changes()]
+        return self._file_changes(self._find_changes(), blobs)
 
     def commit(self, message: str, identity: tuple[str, str], at: datetime, blobs: Blobs) -> JsonDict:
         """Build the commit on the base; the same content, message, identity and time give the same id.
@@ -102,7 +103,7 @@ class DraftCopy:
             "pack": blobs.put(self._pack(commit)).model_dump(mode="json"),
             "identity": {"name": identity[0], "email": identity[1]},
             "at": at.astimezone(UTC).isoformat(),
-            "changes": [self._file_change(item, blobs).model_dump(mode="json") for item in changed],
+            "changes": [change.model_dump(mode="json") for change in self._file_changes(changed, blobs)],
             "message": message,
         }
 
@@ -133,17 +134,18 @@ class DraftCopy:
             raise StageFailed(f"{path_text(path)} is a folder, pipe or device and cannot be committed.")
         return _Changed(path, old_mode, old_id, entry)
 
-    def _file_change(self, changed: _Changed, blobs: Blobs) -> FileChange:
-        old = None
-        if changed.old_mode != ABSENT:
-            old = blobs.put(run_git(self._git_dir, "cat-file", "blob", changed.old_id))
-        return FileChange(
-            path=path_text(changed.path),
-            old=old,
-            new=blobs.put(changed.new.data) if changed.new else None,
-            old_mode="" if changed.old_mode == ABSENT else changed.old_mode,
-            new_mode=changed.new.mode if changed.new else "",
-        )
+    def _file_changes(self, changed: list[_Changed], blobs: Blobs) -> list[FileChange]:
+        old = read_blobs(self._git_dir, (item.old_id for item in changed if item.old_mode != ABSENT))
+        return [
+            FileChange(
+                path=path_text(item.path),
+                old=blobs.put(old[item.old_id]) if item.old_mode != ABSENT else None,
+                new=blobs.put(item.new.data) if item.new else None,
+                old_mode="" if item.old_mode == ABSENT else item.old_mode,
+                new_mode=item.new.mode if item.new else "",
+            )
+            for item in changed
+        ]
 
     def _write_tree(self, changed: list[_Changed]) -> str:
         env = {"GIT_INDEX_FILE": str(self._git_dir / "commit-index")}

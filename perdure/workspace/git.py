@@ -139,12 +139,26 @@ class Repository:
         """Return the object id that a full ref (or ``HEAD``) points at; ``None`` when there is no such ref."""
         if name != "HEAD" and not is_ref(name):
             return None
+        loose = self._loose(name)
+        if loose:
+            return loose
         try:
             return self.read("rev-parse", "--verify", "--quiet", "--end-of-options", name).decode().strip()
         except GitError as error:
             if error.code == 1:
                 return None
             raise
+
+    def _loose(self, name: str) -> str | None:
+        """Read a ref's own file, as git does first; ``None`` when it has none, or one that git had better read."""
+        head = self.head_text() if name == "HEAD" else f"ref: {name}"
+        if not head.startswith("ref: "):
+            return head
+        path = self.common_dir / head.removeprefix("ref: ")
+        if path.is_symlink() or not path.is_file():
+            return None
+        text = _read_small(path).strip()
+        return text if is_object_id(text) else None
 
     def is_dirty(self) -> list[str]:
         """Return tracked paths whose index entry or file differs from HEAD, sorted; empty when clean or bare.

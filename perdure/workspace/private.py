@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
 
 from perdure.workspace.git import Repository
-from perdure.workspace.git_process import run_git
+from perdure.workspace.git_process import GitError, run_git
 from perdure.workspace.view import borrow_objects, write_git_dir
 
 RAW_ATTRIBUTES = "* -text -filter -ident -working-tree-encoding -eol -diff -merge\n"
@@ -83,6 +83,29 @@ def work_tree(folder: Path) -> Mapping[str, str]:
 def write_object(git_dir: Path, kind: str, data: bytes) -> str:
     """Write one object into ``git_dir`` and return its id."""
     return run_git(git_dir, "hash-object", "-t", kind, "-w", "--stdin", stdin=data).decode().strip()
+
+
+def read_blobs(git_dir: Path, ids: Iterable[str]) -> dict[str, bytes]:
+    """Return the bytes of many blobs by id, with one process.
+
+    Raises:
+        GitError: one of them is not there.
+    """
+    wanted = sorted(set(ids))
+    if not wanted:
+        return {}
+    out = run_git(git_dir, "cat-file", "--batch", stdin="".join(f"{oid}\n" for oid in wanted).encode())
+    found: dict[str, bytes] = {}
+    at = 0
+    for oid in wanted:
+        head, _, _ = out[at : at + 200].partition(b"\n")
+        if not head.startswith(f"{oid} blob ".encode()):
+            raise GitError(f"The file content {oid[:7]} is not in the repository ({head.decode('utf-8', 'replace')}).")
+        start = at + len(head) + 1
+        size = int(head.rpartition(b" ")[2])
+        found[oid] = out[start : start + size]
+        at = start + size + 1
+    return found
 
 
 def signature_environment(name: str, email: str, at: datetime) -> dict[str, str]:
