@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 from perdure.cli import codes
 from perdure.cli.ask import ask, ask_text, choices
-from perdure.cli.door import Door
+from perdure.cli.door import Door, Unreachable
 from perdure.cli.edits import edit_in_editor
 from perdure.cli.ending import say_end
 from perdure.cli.follow import follow
@@ -103,7 +103,11 @@ class Attendant:
         return not any(view.state for view in review.effects)
 
     def _is_open(self, review: Review) -> bool:
-        job = read_job(self._door, self.job.job_id)
+        try:
+            job = read_job(self._door, self.job.job_id)
+        except Unreachable:
+            # Perdure is being started again: the question stands, an answer is sent when it is back.
+            return True
         return job.phase is JobPhase.waiting and job.digest == review.digest
 
     def _approve(self, review: Review) -> bool:

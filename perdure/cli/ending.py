@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from perdure.cli.door import Door
 from perdure.cli.paper import Paper, Span
-from perdure.cli.words import PHASES, counted, exit_code
+from perdure.cli.words import PHASES, counted, exit_code, own_words
 from perdure.contracts.http import AuditReport, JobView, Review
 from perdure.contracts.job import JobPhase
 from perdure.errors import NotFound, PerdureError
@@ -33,7 +33,8 @@ def plan_of(door: Door, job: JobView) -> Review | None:
 
 
 def _sentence(job: JobView) -> str:
-    said = job.summary or job.title or job.phase.value.replace("_", " ")
+    phase = job.phase.value.replace("_", " ").capitalize()
+    said = own_words(job) or (f"{phase}: {job.title}" if job.title else phase)
     return said if said.endswith((".", "!", "?")) else f"{said}."
 
 

@@ -7,7 +7,7 @@ import click
 from perdure.cli.paper import Row, Span
 from perdure.cli.plan_view import SHORT
 from perdure.cli.session import Session, command
-from perdure.cli.words import ago, phase_span
+from perdure.cli.words import ago, own_words, phase_span
 from perdure.contracts.http import JobView
 from perdure.contracts.job import JobPhase
 
@@ -57,5 +57,4 @@ def what_of(job: JobView) -> str:
         return f"{job.title} · taken back by {job.undone_by}"
     if job.phase is JobPhase.waiting and job.missing:
         return f"{job.title} · needs {', '.join(job.missing)}"
-    is_told = not job.summary or job.digest.startswith(job.summary) or job.summary == job.title
-    return job.title if is_told else " · ".join(filter(None, (job.title, job.summary)))
+    return " · ".join(filter(None, (job.title, own_words(job))))

@@ -6,7 +6,7 @@ import json
 from collections.abc import Iterator
 from typing import Any
 
-from perdure.cli.paper import Paper, Row, Span
+from perdure.cli.paper import Paper, Row, Span, joined
 from perdure.cli.words import EFFECTS, VERDICTS, clock, counted
 from perdure.contracts.http import EffectView, Review
 from perdure.contracts.plan import Inverse
@@ -20,10 +20,9 @@ _LONG_VALUE = 200
 
 def print_plan(paper: Paper, review: Review) -> None:
     """Write the short form: what is decided, each effect with its way back, and what must not be missed."""
-    reason = review.reasons[0] if review.reasons else ""
-    paper.line(
-        ("PLAN ", "title"), (review.digest[:SHORT], "digest"), "   ", (review.title, "title"), "   ", (reason, "dim")
-    )
+    head: list[Row] = [[("PLAN ", "title"), (review.digest[:SHORT], "digest")], [(review.title, "title")]]
+    head += [[(reason, "dim")] for reason in review.reasons[:1]]
+    paper.line(*joined(head))
     paper.table([_effect_row(at, view) for at, view in enumerate(review.effects, 1)], shrink=2)
     for row in _remarks(review):
         paper.line("  ", *row)

@@ -7,6 +7,7 @@ from datetime import UTC, datetime
 
 from perdure.cli import codes
 from perdure.cli.paper import Span
+from perdure.contracts.http import JobView
 from perdure.contracts.job import JobPhase
 
 PHASES: dict[JobPhase, tuple[str, str]] = {
@@ -90,6 +91,12 @@ def phase_span(phase: JobPhase) -> Span:
     """Mark and name of a phase: "◆ waiting"."""
     mark, style = PHASES[phase]
     return f"{mark} {phase.value.replace('_', ' ')}", style
+
+
+def own_words(job: JobView) -> str:
+    """A job's summary, where it says more than its plan's title and digest do."""
+    says_nothing = job.digest.startswith(job.summary) or job.summary == job.title
+    return "" if says_nothing else job.summary
 
 
 def clock(at: datetime) -> str:
