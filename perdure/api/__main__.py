@@ -6,10 +6,12 @@ import argparse
 import asyncio
 import logging
 import os
+import signal
 import sys
 from collections.abc import Sequence
 from contextlib import ExitStack, closing
 from pathlib import Path
+from types import FrameType
 
 from perdure.api.app import build_app
 from perdure.api.building import make_client, owner_name
@@ -37,6 +39,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     logging.basicConfig(level=logging.INFO, format="%(asctime)s %(levelname)s %(name)s: %(message)s")
     for chatty in ("alembic", "uvicorn"):
         logging.getLogger(chatty).setLevel(logging.WARNING)
+    signal.signal(signal.SIGTERM, _stop)
     try:
         settings = read_settings(data=options.data)
         if options.listen:
@@ -47,7 +50,14 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return error.exit_code
     except KeyboardInterrupt:
         return 130
+    except SystemExit:
+        log.info("stopped")
     return 0
+
+
+def _stop(number: int, frame: FrameType | None) -> None:
+    """End by unwinding, whatever is going on: uvicorn raises the signal that ended it once more when it is done."""
+    raise SystemExit(0)
 
 
 async def run_api(settings: Settings) -> None:

@@ -60,9 +60,10 @@ def tcp_socket(listen: str) -> Iterator[socket.socket]:
         SetupError: the address cannot be used.
     """
     host, _, port = listen.rpartition(":")
-    host = host.strip("[]")
     try:
-        family, kind, _, _, address = socket.getaddrinfo(host, int(port), type=socket.SOCK_STREAM)[0]
+        if int(port) > 65535:  # the C library would take it modulo 65536
+            raise ValueError(f"there is no port {port}")
+        family, kind, _, _, address = socket.getaddrinfo(host.strip("[]"), int(port), type=socket.SOCK_STREAM)[0]
         with socket.socket(family, kind) as listener:
             listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
             listener.bind(address)
