@@ -6,6 +6,7 @@ import os
 import signal
 import subprocess
 import sys
+import threading
 import time
 import uuid
 from collections.abc import Callable, Iterator
@@ -21,6 +22,7 @@ from perdure.contracts.http import JobView, Review
 from perdure.contracts.job import JobPhase
 from perdure.runtime.codec import data_converter
 from perdure.runtime.connect import connect
+from perdure.runtime.ready import answers
 from perdure.settings import Settings, read_settings
 from perdure.store.blobs import BlobStore
 from perdure.store.ledger import Ledger
@@ -42,7 +44,7 @@ class Installation:
     workers: list[subprocess.Popen[bytes]] = field(default_factory=list)
 
     def start_worker(self, point: str = "") -> subprocess.Popen[bytes]:
-        """Start a worker and wait until it polls. With ``point`` it kills itself there (``tests/crash/killable.py``)."""
+        """Start a worker and wait until it polls. With ``point`` it kills itself there (``crash/killable.py``)."""
         data = str(self.settings.data)
         ordinary = ["-m", "perdure.runtime.run_worker", "--data", data]
         argv = [str(ROOT / "tests" / "crash" / "killable.py"), data, point] if point else ordinary
@@ -55,6 +57,25 @@ class Installation:
         wait_until(lambda: ready.exists() or process.poll() is not None, f"worker at {point or 'work'}")
         return process
 
+    @contextmanager
+    def dying_worker(self, point: str) -> Iterator[None]:
+        """A worker that kills itself at ``point``; the next one is started as soon as it is dead. It must die."""
+        dying = self.start_worker(point)
+
+        def revive() -> None:
+            dying.wait()
+            self.start_worker()
+
+        reviver = threading.Thread(target=revive)
+        reviver.start()
+        try:
+            yield
+            assert dying.poll() == -signal.SIGKILL, f"nothing reached {point}"
+        finally:
+            dying.kill()
+            reviver.join()
+            self.kill_workers()
+
     def kill_workers(self) -> None:
         """SIGKILL every worker that lives."""
         for process in self.workers:
@@ -62,17 +83,17 @@ class Installation:
                 process.kill()
             process.wait()
 
-    def run(self, template: str, folder: Path, **inputs: Any) -> JobView:
+    def run(self, template: str, where: Path, **inputs: Any) -> JobView:
         """Submit a job."""
         plan_only = bool(inputs.pop("plan_only", False))
         body = {
             "template": template,
             "inputs": inputs,
             "request_id": uuid.uuid4().hex[:12],
-            "folder": str(folder),
+            "folder": str(where),
             "plan_only": plan_only,
         }
-        return JobView.model_validate(self.post("/v1/jobs", body))
+        return JobView.model_validate(self.persist("/v1/jobs", body))
 
     def release(self, project: Project, **inputs: Any) -> JobView:
         """Submit a release of a project."""
@@ -114,10 +135,22 @@ class Installation:
         return dict(self.post(f"/v1/plans/{digest}/decisions", body))
 
     def approve(self, job: JobView) -> JobView:
-        """Wait for the gate, approve its plan."""
+        """Wait for the gate, approve its plan; sent again with the same id while nobody is there to hear it."""
         waiting = self.waiting(job)
-        self.decide(waiting.digest, "approve")
+        body = {"kind": "approve", "decision_id": uuid.uuid4().hex[:12]}
+        self.persist(f"/v1/plans/{waiting.digest}/decisions", body)
         return waiting
+
+    def persist(self, path: str, body: dict[str, Any]) -> Any:
+        """POST until it is answered: the body carries an id, so that a second one is the same one."""
+
+        def sent() -> httpx.Response | None:
+            answer = self.door.post(path, json=body)
+            assert answer.status_code < 300 or answer.status_code >= 500, answer.text
+            return answer if answer.status_code < 300 else None
+
+        answer = wait_until(sent, path, _LIMIT, self.worker_log)
+        return answer.json()
 
     def undo(self, job: JobView) -> JobView:
         """Start the job that takes one back."""
@@ -170,6 +203,7 @@ def installation(folder: Path) -> Iterator[Installation]:
             "PYTHONPATH": str(ROOT),
             "TEMPORAL_ADDRESS": server.address,
             "PERDURE_DATA": str(folder / "data"),
+            "PERDURE_TEMPLATES": str(ROOT / "tests" / "crash" / "templates"),
             "LC_ALL": "C.UTF-8",
         }
         settings = read_settings(environ)
@@ -183,20 +217,13 @@ def installation(folder: Path) -> Iterator[Installation]:
         with httpx.Client(transport=transport, base_url="http://perdure", timeout=30) as door:
             running = Installation(settings, server, door, environ)
             try:
-                wait_until(lambda: _is_up(door) or api.poll() is not None, "the API")
+                wait_until(lambda: answers(settings.socket) or api.poll() is not None, "the API")
                 assert api.poll() is None, (settings.logs / "api.log").read_text()
                 yield running
             finally:
                 running.kill_workers()
                 api.send_signal(signal.SIGTERM)
                 api.wait(timeout=20)
-
-
-def _is_up(door: httpx.Client) -> bool:
-    try:
-        return door.get("/v1/health").status_code == 200
-    except httpx.TransportError:
-        return False
 
 
 def wait_until(
