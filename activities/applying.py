@@ -11,9 +11,8 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
-from temporalio.exceptions import ApplicationError
-
 from activities.ledger import Decisions
+from activities.running import again_later
 from perdure.contracts.application import EffectInput, EffectOutcome, EffectState, Receipt
 from perdure.contracts.base import JsonDict
 from perdure.contracts.names import JobId
@@ -132,7 +131,7 @@ class Applier:
             try:
                 self._ledger.begin_effect(self._begin(deed), at=_now())
             except TargetBusy as busy:
-                raise ApplicationError(busy.message, type="TargetBusy") from busy  # asked again until it is free
+                raise again_later(busy.message, "TargetBusy") from busy
             except Refused as refusal:
                 return self._outcome(deed.question, deed.planned, "refused", refusal.message)
             if probe.found is Found.done:
@@ -170,7 +169,7 @@ class Applier:
         """A remote's "no" is not yet a no for as long as the kind says."""
         left = (prior.started_at or _now()) + deed.effect.settle - _now()
         if left > timedelta(0):
-            raise ApplicationError("waiting until a no is a no", type="Settling", next_retry_delay=left)
+            raise again_later("waiting until a no is a no", "Settling", after=left)
 
     def _do(self, deed: Deed, context: EffectContext) -> EffectOutcome:
         try:

@@ -7,8 +7,8 @@ from datetime import UTC, datetime
 
 from temporalio import activity
 from temporalio.client import Client, WorkflowExecution, WorkflowExecutionStatus
-from temporalio.exceptions import ApplicationError
 
+from activities.running import again_later
 from perdure.contracts import names
 from perdure.contracts.job import ArchiveInput, Done
 from perdure.effects.base import Blobs
@@ -37,7 +37,7 @@ class HistoryActivities:
 
     async def _archive(self, job_id: str, execution: WorkflowExecution) -> None:
         if execution.status == WorkflowExecutionStatus.RUNNING:
-            raise ApplicationError(f"{execution.id} is still closing", type="StillOpen")
+            raise again_later(f"{execution.id} is still closing", "StillOpen")
         handle = self._client.get_workflow_handle(execution.id, run_id=execution.run_id)
         history = await handle.fetch_history()
         await asyncio.to_thread(self._keep, job_id, execution, history.to_json().encode())

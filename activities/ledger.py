@@ -156,12 +156,18 @@ def _end_of(question: EndGateInput, weighing: Weighing) -> GateEnd:
         return GateEnd(outcome="cancelled", detail=question.detail)
     if weighing.outcome in ("satisfied", "denied", "changes_requested"):
         expired = question.proposed == "expired" and not weighing.by
-        detail = weighing.comment or ", ".join(weighing.by)
         outcome = "expired" if expired else weighing.outcome
+        detail = _say(outcome, weighing)
         return GateEnd.model_validate({"outcome": outcome, "detail": detail, "edits": weighing.edits})
     if question.proposed == "expired":
         return GateEnd(outcome="expired", detail=", ".join(weighing.missing))
     return GateEnd(outcome="open")
+
+
+def _say(outcome: str, weighing: Weighing) -> str:
+    words = {"satisfied": "approved", "denied": "rejected", "changes_requested": "changes requested"}
+    by = f"{words.get(outcome, outcome)} by {', '.join(weighing.by)}" if weighing.by else outcome
+    return f"{by}: {weighing.comment}" if weighing.comment else by
 
 
 def _now() -> datetime:

@@ -146,6 +146,7 @@ class PlanActivities:
             effects=len(effects),
             round=envelope.round,
             expires_at=envelope.expires_at,
+            title=envelope.title[:200],
             needs_gate=bool(envelope.rule.approvals),
             needs_decision=not reader.spec.plan_only,
         )

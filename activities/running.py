@@ -6,10 +6,11 @@ import asyncio
 import contextvars
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from datetime import timedelta
 from typing import TypeVar
 
 from temporalio import activity
-from temporalio.exceptions import ApplicationError
+from temporalio.exceptions import ApplicationError, ApplicationErrorCategory
 
 from perdure.errors import EffectUnknown, PerdureError, SetupError
 
@@ -38,6 +39,11 @@ async def in_thread(work: Callable[[], Result]) -> Result:
         return task.result()
     except Exception as error:
         raise to_application_error(error) from error
+
+
+def again_later(message: str, kind: str, *, after: timedelta | None = None) -> ApplicationError:
+    """An expected "not yet": the activity is tried again, and nobody's log is alarmed."""
+    return ApplicationError(message, type=kind, next_retry_delay=after, category=ApplicationErrorCategory.BENIGN)
 
 
 def to_application_error(error: Exception) -> ApplicationError:

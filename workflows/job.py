@@ -113,7 +113,7 @@ class JobWorkflow:
         )
         end = await self._run_application(opening, application)
         if end.state == "applied":
-            return JobPhase.done, end.detail
+            return JobPhase.done, plan.title
         if end.state in ("drift", "refused"):
             part = AppliedPart(application_id=application, plan=plan, reached=end.reached)
             parts = [*self._state.parts, part] if end.reached else self._state.parts

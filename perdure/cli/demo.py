@@ -66,6 +66,8 @@ class _Demo:
         self._settings = settings
         self._world = world
         self._ask = ask
+        self._seen = 0
+        """Position of the last event that was told."""
 
     def run(self) -> dict[str, object]:
         """Run it; returns what was counted. Stops the scratch installation in any case."""
@@ -89,7 +91,7 @@ class _Demo:
         decide(door, review.digest, "approve")
         self._say("4. kill -9 on the worker, in the middle of the push.")
         self._kill_in_push()
-        job, _ = follow(door, job, self._paper, decided=review.digest)
+        job, _ = follow(door, job, self._paper, after=self._seen, decided=review.digest)
         self._expect(job, JobPhase.done)
         say_end(self._paper, door, job)
         counts = self._count(review)
@@ -108,7 +110,7 @@ class _Demo:
 
     def _submit(self, door: Door) -> JobView:
         request = SubmitRequest(template="release", request_id=new_id(), folder=str(self._world.clone))
-        job, _ = follow(door, door.post("/v1/jobs", request, JobView), self._paper)
+        job, self._seen = follow(door, door.post("/v1/jobs", request, JobView), self._paper)
         return job
 
     def _confirm(self, question: str) -> None:
@@ -153,13 +155,13 @@ class _Demo:
     def _undo(self, door: Door, job: JobView) -> JobView:
         self._say("7. Taken back, as a plan of its own.")
         undo = door.post("/v1/undo", UndoRequest(request_id=new_id()), JobView, ref=job.job_id)
-        undo, _ = follow(door, undo, self._paper)
+        undo, seen = follow(door, undo, self._paper)
         self._expect(undo, JobPhase.waiting)
         review = read_plan(door, undo.digest)
         print_plan(self._paper, review)
         self._confirm(f"Approve plan {review.digest[:SHORT]}? ")
         decide(door, review.digest, "approve")
-        undo, _ = follow(door, undo, self._paper, decided=review.digest)
+        undo, _ = follow(door, undo, self._paper, after=seen, decided=review.digest)
         self._expect(undo, JobPhase.done)
         say_end(self._paper, door, undo)
         return undo

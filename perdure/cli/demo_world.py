@@ -111,7 +111,13 @@ def add_example_work(world: World) -> None:
 
 
 def _make_world(root: Path, repository: Path | None) -> World:
-    world = World(root, root / "clone", root / "remote.git", root / "data", str(repository or "a small example"))
+    world = World(
+        root,
+        root / "clone",
+        root / f"{(repository.resolve().name if repository else 'greeter')}.git",
+        root / "data",
+        str(repository or "a small example"),
+    )
     if repository is None:
         _make_example(world.clone)
     else:

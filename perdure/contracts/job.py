@@ -143,6 +143,8 @@ class PlanRef(Contract):
     """How many."""
     round: int
     expires_at: UtcTime
+    title: str = Field(default="", max_length=200)
+    """The plan's one line, for lists."""
     needs_gate: bool = True
     """Somebody must decide; false where the rule asks nobody (reversible effects only)."""
     needs_decision: bool = True
