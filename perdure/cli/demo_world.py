@@ -111,7 +111,9 @@ def add_example_work(world: World) -> None:
 
 
 def _make_world(root: Path, repository: Path | None) -> World:
-    world = World(
+    name = repository.resolve().name if repository else "greeter"
+    origin = str(repository or "a small example")
+    world = World(root, root / "clone", root / f"{name}.git", root / "data", origin)
         root,
         root / "clone",
         root / f"{(repository.resolve().name if repository else 'greeter')}.git",
