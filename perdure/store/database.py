@@ -38,6 +38,7 @@ class Database:
         self.name = self.engine.url.render_as_string(hide_password=True)
         self.patience = patience
         self.is_sqlite = self.engine.dialect.name == "sqlite"
+        self._driver_error: type[Exception] = self.engine.dialect.loaded_dbapi.Error
         # SQLite's own waiting polls and is unfair; threads of one process queue here first.
         self._turn = Lock()
 
@@ -90,7 +91,9 @@ class Database:
         except PoolTimeout as error:
             raise self._unreachable("all connections are busy") from error
         except DBAPIError as error:
-            raise self._unreachable(str(error.orig).strip().replace("\n", " ")) from error
+            raise self._unreachable(_one_line(error.orig)) from error
+        except self._driver_error as error:  # while a new connection is prepared, SQLAlchemy hands it on as it is
+            raise self._unreachable(_one_line(error)) from error
 
     def _unreachable(self, reason: str) -> SetupError:
         advice = (
@@ -101,6 +104,10 @@ class Database:
         return SetupError(
             f"Ledger unreachable at {self.name} ({reason}). Nothing was written and no effect starts. {advice}."
         )
+
+
+def _one_line(error: object) -> str:
+    return " ".join(str(error).split())
 
 
 def _make_engine(url: str, patience: timedelta) -> Engine:

@@ -96,6 +96,22 @@ class DecisionKey:
         key_id = key_id_of(private.public_key().public_bytes_raw())
         return SignedDecision(decision=decision, signature=private.sign(signed_bytes(decision)).hex(), key_id=key_id)
 
+    def change_passphrase(self, old: str, new: str) -> None:
+        """Encrypt the key under ``new`` (empty: not at all). It stays the same key: what it signed stays valid.
+
+        Raises:
+            Refused: ``old`` does not open it.
+            SetupError: the folder cannot be written; the key is as it was.
+        """
+        data = _pem(self._open(old), new)
+        draft = self._folder / f".{_PRIVATE}.new"
+        try:
+            draft.unlink(missing_ok=True)
+            _write_new(draft, data, 0o600)
+            draft.replace(self._folder / _PRIVATE)
+        except OSError as error:
+            raise SetupError(f"The decision key cannot be written to {self._folder} ({error.strerror}).") from error
+
     def _open(self, passphrase: str) -> Ed25519PrivateKey:
         data = (self._folder / _PRIVATE).read_bytes()
         encrypted = _ENCRYPTED_MARK in data
