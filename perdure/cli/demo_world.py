@@ -114,12 +114,6 @@ def _make_world(root: Path, repository: Path | None) -> World:
     name = repository.resolve().name if repository else "greeter"
     origin = str(repository or "a small example")
     world = World(root, root / "clone", root / f"{name}.git", root / "data", origin)
-        root,
-        root / "clone",
-        root / f"{(repository.resolve().name if repository else 'greeter')}.git",
-        root / "data",
-        str(repository or "a small example"),
-    )
     if repository is None:
         _make_example(world.clone)
     else:
