@@ -48,6 +48,8 @@ def _ask(remote: Remote) -> dict[str, str]:
         return read_remote_refs(remote)
     except GitError as error:
         said = error.stderr.splitlines()[0] if error.stderr else error.message
+        # Git leaves user info out of what it says; this line keeps it out should some transport not.
+        said = said.replace(remote.secret_url, remote.url) if remote.secret_url else said
         raise UserError(
             f"Remote {remote.name!r} ({remote.url}) cannot be read: {said}. "
             f"Check `git ls-remote {remote.name}`, or give remote='' to release locally."

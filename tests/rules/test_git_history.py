@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from perdure.errors import UserError
+from perdure.errors import StageFailed, UserError
 from tests.rules.kit import ReleaseRun, make_repository, save, tag
 from tests.support.repositories import git, make_project
 
@@ -248,3 +248,37 @@ def test_a_linked_work_tree_is_read_like_any_other(tmp_path: Path) -> None:
     git(project.path, "worktree", "add", "-q", "-b", "next", str(tmp_path / "linked"))
     value = history(tmp_path / "linked", tmp_path)
     assert (value["branch"], value["last_tag"]) == ("next", "v1.2.0")
+
+
+def test_crafted_tag_names_are_not_read(tmp_path: Path) -> None:
+    """Names that git would not create (an option, control characters, a path upwards) are left out, not obeyed."""
+    project = make_project(tmp_path)
+    head = git(project.path, "rev-parse", "HEAD")
+    tags = project.path / ".git" / "refs" / "tags"
+    for name in ("-v9.9.9", "v9.9.9\x1b[2J", "v9.9.9~1", "v9.9.9.lock"):
+        (tags / name).write_text(f"{head}\n")
+    packed = project.path / ".git" / "packed-refs"
+    packed.write_text(f"# pack-refs with: peeled\n{head} refs/tags/--upload-pack=touch\n")
+    value = history(project.path, tmp_path)
+    assert value["tags"] == ["v1.2.0"] and value["last_tag"] == "v1.2.0"
+    packed.write_text(f"# pack-refs with: peeled\n{head} refs/tags/../../v9.9.9\n")
+    with pytest.raises(StageFailed, match="dangerous"):
+        history(project.path, tmp_path)
+
+
+def test_nothing_that_a_repository_brings_runs(tmp_path: Path) -> None:
+    """Hooks, filters and programs that a repository's configuration names do not run while its history is read."""
+    project = make_project(tmp_path)
+    canary = tmp_path / "ran"
+    program = tmp_path / "program"
+    program.write_text(f"#!/bin/sh\necho ran >> {canary}\ncat\n")
+    program.chmod(0o755)
+    for key in ("core.fsmonitor", "core.sshCommand", "core.pager", "filter.x.clean", "diff.external", "gpg.program"):
+        git(project.path, "config", key, str(program))
+    (project.path / ".git" / "info" / "attributes").write_text("* filter=x diff=x\n")
+    for hook in ("reference-transaction", "post-index-change", "fsmonitor-watchman"):
+        (project.path / ".git" / "hooks" / hook).write_text(program.read_text())
+        (project.path / ".git" / "hooks" / hook).chmod(0o755)
+    run = ReleaseRun(project.path, tmp_path)
+    assert run.propose()["version"] == "1.3.0"
+    assert not canary.exists()

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from perdure.contracts.base import JsonDict
 from perdure.rules.base import DraftSpace, Rule, RuleContext, RuleResult
@@ -27,6 +28,7 @@ CHECK_VERSION = "release.check_version"
 CHECK_ENTRIES = "release.check_entries"
 
 _TOLD = 3
+_COMMIT = re.compile(r"\b[0-9a-f]{7,64}\b")
 
 
 def check_version(arguments: JsonDict, context: RuleContext) -> RuleResult:
@@ -80,18 +82,25 @@ def compare_entries(entries: Sequence[Entry], items: Sequence[tuple[str, str]]) 
         for section in sorted(wanted | written)
         if wanted[section] != written[section]
     ]
-    for entry in entries:
-        commits = commit_sources(entry)
-        if commits:
-            problems.append(_compare_entry(entry, commits, items))
+    named = _index_items(items)
+    problems += [_compare_entry(entry, commits, named) for entry in entries if (commits := commit_sources(entry))]
     return [problem for problem in problems if problem]
 
 
-def _compare_entry(entry: Entry, commits: Sequence[str], items: Sequence[tuple[str, str]]) -> str:
-    lines = [text for section, text in items if section == entry.section and all(name in text for name in commits)]
-    if not lines:
+def _index_items(items: Sequence[tuple[str, str]]) -> Mapping[tuple[str, str], list[str]]:
+    """Texts by (section, commit that they name)."""
+    named: dict[tuple[str, str], list[str]] = {}
+    for section, text in items:
+        for name in set(_COMMIT.findall(text)):
+            named.setdefault((section, name), []).append(text)
+    return named
+
+
+def _compare_entry(entry: Entry, commits: Sequence[str], named: Mapping[tuple[str, str], Sequence[str]]) -> str:
+    found = [text for text in named.get((entry.section, commits[0]), ()) if all(name in text for name in commits)]
+    if not found:
         return f"No item of {entry.section!r} names {', '.join(commits)} ({entry.text.splitlines()[0]!r})."
-    if entry.breaking and not any("breaking" in line.lower() for line in lines):
+    if entry.breaking and not any("breaking" in text.lower() for text in found):
         return f"The item that names {', '.join(commits)} no longer says that it is breaking."
     return ""
 

@@ -45,18 +45,18 @@ class Collected:
     findings: list[str] = field(default_factory=list)
 
 
-def read_unreleased(gathered: Gathered) -> Collected:
+def from_unreleased(gathered: Gathered) -> Collected:
     """Entries that somebody wrote under ``[Unreleased]``. Their section says how far they move the version."""
     source = f"{gathered.changelog.get('path', '')} [Unreleased]"
     return Collected([_write_unreleased(item, source) for item in gathered.changelog.get("unreleased", [])])
 
 
-def read_commits(gathered: Gathered) -> Collected:
+def from_commits(gathered: Gathered) -> Collected:
     """Entries that commit messages give."""
     return Collected(*read_commit_entries(gathered.commits))
 
 
-EVIDENCE: tuple[Callable[[Gathered], Collected], ...] = (read_unreleased, read_commits)
+EVIDENCE: tuple[Callable[[Gathered], Collected], ...] = (from_unreleased, from_commits)
 
 
 def collect_entries(gathered: Gathered) -> Collected:
