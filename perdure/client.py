@@ -6,6 +6,7 @@ import asyncio
 import hashlib
 from collections.abc import Callable
 from datetime import UTC, datetime
+from functools import partial
 from importlib.metadata import PackageNotFoundError, version
 from typing import TypeVar
 
@@ -21,6 +22,8 @@ from perdure.contracts.http import (
     EventPage,
     Health,
     JobView,
+    KeyView,
+    PassphraseRequest,
     ResolveRequest,
     SubmitRequest,
     TemplateView,
@@ -218,6 +221,16 @@ class Client:
             worker=has_worker,
             detail=detail,
         )
+
+    def key(self) -> KeyView:
+        """Return what may be seen of the key that signs decisions."""
+        return KeyView(has_passphrase=self._decider.key.needs_passphrase, public_keys=self._auditor.public_keys)
+
+    async def change_passphrase(self, principal: Principal, request: PassphraseRequest) -> KeyView:
+        """Encrypt the decision key anew. Raises ``Refused`` when the old passphrase does not open it."""
+        change = partial(self._decider.key.change_passphrase, request.passphrase, request.new_passphrase)
+        await self.read(principal, change, right="own")
+        return await asyncio.to_thread(self.key)
 
     async def revoke_token(self, principal: Principal, token_id: str) -> TokenView:
         """End a token at once; return what it was. Raises ``NotFound``."""

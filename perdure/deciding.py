@@ -102,6 +102,11 @@ class Decider:
         signed = self._key.sign(wanted, passphrase)
         self._ledger.trust_template(digest, by=principal.name, at=wanted.at, decision=signed)
 
+    @property
+    def key(self) -> DecisionKey:
+        """The key that signs."""
+        return self._key
+
     async def retell(self) -> int:
         """Tell workflows of decisions that they may not have heard of; return of how many.
 

@@ -41,7 +41,7 @@ def make_client(
     ``patience``: how long a workflow may take to answer.
     """
     blobs = BlobStore(settings.blobs)
-    key = find_key(settings.keys)
+    key = find_key(settings.keys, ledger)
     keys = partial(public_keys, settings.keys)
     reader = Reader(ledger, blobs, keys)
     messenger = Messenger(partial(connect, settings, role="api"), limit=patience)
@@ -59,16 +59,16 @@ def make_client(
     )
 
 
-def find_key(folder: Path) -> DecisionKey:
-    """Return the decision key; made, without a passphrase, when the installation has never had one.
+def find_key(folder: Path, ledger: Ledger) -> DecisionKey:
+    """Return the decision key; made, without a passphrase, when nobody has decided anything yet.
 
     Raises:
-        SetupError: a public half is there without its private one: a new key would hide that one was lost.
+        SetupError: it is missing or unsafe, and there are decisions: a new key would hide that one was lost.
     """
     try:
         return DecisionKey.load(folder)
     except SetupError:
-        if public_keys(folder) or (folder / "decision.pem").exists():
+        if (folder / "decision.pem").exists() or ledger.decisions():
             raise
         return DecisionKey.create(folder)
 

@@ -7,7 +7,7 @@ from pydantic import Field
 
 from perdure.api.asking import Asked, Asking
 from perdure.contracts.base import Contract
-from perdure.contracts.http import AuditReport, Health, TokenRequest, TokenView
+from perdure.contracts.http import AuditReport, Health, KeyView, PassphraseRequest, TokenRequest, TokenView
 
 router = APIRouter()
 
@@ -54,6 +54,18 @@ async def add_token(request: TokenRequest, client: Asked, principal: Asking) -> 
 async def revoke_token(id: str, client: Asked, principal: Asking) -> TokenView:
     """End a token at once."""
     return await client.revoke_token(principal, id)
+
+
+@router.get("/key")
+async def show_key(client: Asked, principal: Asking) -> KeyView:
+    """The public half of the key that signs decisions, and whether it has a passphrase."""
+    return await client.read(principal, client.key)
+
+
+@router.post("/key/passphrase")
+async def change_passphrase(request: PassphraseRequest, client: Asked, principal: Asking) -> KeyView:
+    """Give the decision key a passphrase, so that another process of the owner's uid cannot decide."""
+    return await client.change_passphrase(principal, request)
 
 
 @router.get("/audit")

@@ -211,6 +211,23 @@ class TrustRequest(Contract):
     passphrase: str = ""
 
 
+class PassphraseRequest(Contract):
+    """Give the decision key a passphrase, another one, or none."""
+
+    passphrase: str = ""
+    """The one it has; empty when it has none."""
+    new_passphrase: str
+    """Empty takes it away."""
+
+
+class KeyView(Contract):
+    """The key that signs decisions, as far as it may be seen."""
+
+    has_passphrase: bool
+    public_keys: dict[str, str]
+    """Raw Ed25519 keys in hex by key id, retired ones too: a verifier of evidence must get them by another way."""
+
+
 class TokenRequest(Contract):
     """Make a token; its text is shown once."""
 

@@ -1,6 +1,7 @@
 """A decision counts from the moment it is recorded, signed, whether or not a workflow can be told."""
 
 from collections.abc import Iterator
+from pathlib import Path
 
 import httpx
 import pytest
@@ -102,6 +103,29 @@ def test_with_the_passphrase_it_is_decided_and_forgotten(locked: Installed) -> N
     assert len(recorded(locked, digest)) == 1
     stored = b"".join(path.read_bytes() for path in locked.settings.data.rglob("*") if path.is_file())
     assert b"open sesame" not in stored
+
+
+def test_a_passphrase_is_given_changed_and_taken_away(tmp_path: Path) -> None:
+    """Only who knows the present one changes it; the key, and what it signed, stays the same throughout."""
+    with installed(tmp_path) as world, world.http.unix() as owner:
+        digest = plan_at_its_gate(world)[1]
+        decide(owner, digest, "approve")
+        before = owner.get("/v1/key").json()
+        assert before["has_passphrase"] is False
+
+        def change(old: str, new: str) -> httpx.Response:
+            return owner.post("/v1/key/passphrase", json={"passphrase": old, "new_passphrase": new})
+
+        assert change("", "first").json() == {**before, "has_passphrase": True}
+        assert decide(owner, digest, "reject").status_code == 403
+        assert [change(wrong, "x").status_code for wrong in ("", "x")] == [403, 403]
+        assert change("first", "second").status_code == 200
+        assert decide(owner, digest, "reject", passphrase="first").status_code == 403
+        assert decide(owner, digest, "withdraw", passphrase="second").status_code == 503
+        assert change("second", "").json() == before
+        keys = public_keys(world.settings.keys)
+        assert [verify(signed, keys) for signed in recorded(world, digest)] == [True, True]
+        assert (world.settings.keys / "decision.pem").stat().st_mode & 0o777 == 0o600
 
 
 def effect_in_doubt(world: Installed) -> tuple[str, str]:

@@ -34,6 +34,8 @@ ROUTES: dict[str, tuple[str, Ask]] = {
     "schema": ("read", lambda c, job: c.get("/v1/templates/schema")),
     "audit": ("read", lambda c, job: c.get("/v1/audit")),
     "health": ("read", lambda c, job: c.get("/v1/health")),
+    "key": ("read", lambda c, job: c.get("/v1/key")),
+    "passphrase": ("own", lambda c, job: c.post("/v1/key/passphrase", json={"new_passphrase": "x"})),
     "tokens": ("own", lambda c, job: c.get("/v1/tokens")),
     "add token": ("own", lambda c, job: c.post("/v1/tokens", json={"principal": "x", "may": ["decide"]})),
     "revoke token": ("own", lambda c, job: c.request("DELETE", "/v1/tokens", params={"id": "x"})),

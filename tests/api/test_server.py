@@ -74,7 +74,12 @@ def test_a_port_in_use_is_said(tmp_path: Path) -> None:
         port = taken.getsockname()[1]
         with pytest.raises(SetupError, match=rf"127\.0\.0\.1:{port} .*--listen"), tcp_socket(f"127.0.0.1:{port}"):
             pass
-    with pytest.raises(SetupError, match=r"no\.such\.host"), tcp_socket("no.such.host.invalid:1"):
+
+
+@pytest.mark.parametrize("listen", ["nonsense", "127.0.0.1:", "127.0.0.1:99999", "no.such.host.invalid:1"])
+def test_an_address_that_is_none_is_said(listen: str) -> None:
+    """No port, a port beyond the last one, an unknown host: never another address than the one that was asked for."""
+    with pytest.raises(SetupError, match=listen), tcp_socket(listen):
         pass
 
 
