@@ -18,11 +18,12 @@ from typing import Any
 from perdure.errors import SetupError
 from perdure.runtime.children import rotate
 from perdure.runtime.installation import check_folder, explain
-from perdure.runtime.state import LOCK_FILE, ProcessState, is_running, lock_holder, read_state
+from perdure.runtime.state import LOCK_FILE, ProcessState, is_running, lock_holder, read_state, written_pid
 from perdure.settings import Settings
 
 UP_LIMIT = timedelta(seconds=40)
 DOWN_LIMIT = timedelta(seconds=40)
+KILL_LIMIT = timedelta(seconds=10)
 LOOK_SECONDS = 0.03
 SUPERVISOR = (sys.executable, "-P", "-m", "perdure.runtime.supervisor")
 
@@ -122,35 +123,46 @@ def down(settings: Settings, *, limit: timedelta = DOWN_LIMIT) -> bool:
     """Stop the installation, by force after ``limit``. Returns whether anything was running.
 
     The kernel ends the children of a supervisor that is killed, so nothing is left in either case.
+
+    Raises:
+        SetupError: somebody holds the folder who cannot be found or ended.
     """
-    lock = settings.data / LOCK_FILE
     deadline = time.monotonic() + limit.total_seconds()
-    was_running = _signal_holder(lock, signal.SIGTERM)
+    was_running, asked = False, False
     while is_running(settings.data):
-        if time.monotonic() > deadline:
-            _signal_holder(lock, signal.SIGKILL)
+        was_running, late = True, time.monotonic() > deadline
+        if late or not asked:
+            asked = _signal_holder(settings.data / LOCK_FILE, signal.SIGKILL if late else signal.SIGTERM)
+        if time.monotonic() > deadline + KILL_LIMIT.total_seconds():
+            raise SetupError(
+                f"{settings.data}/{LOCK_FILE} is held by a process that does not say who it is, or cannot be ended. "
+                "Find it with `fuser` and end it."
+            )
         time.sleep(LOOK_SECONDS)
     return was_running
 
 
 def _signal_holder(lock: Path, number: int) -> bool:
-    """Signal whoever holds ``lock``; a pid that changed hands in between is never hit."""
-    while (pid := lock_holder(lock)) is not None:
-        try:
-            handle = os.pidfd_open(pid) if pid else -1
-        except ProcessLookupError:
-            handle = -1
-        if handle >= 0:
-            try:
-                if lock_holder(lock) == pid:
-                    signal.pidfd_send_signal(handle, number)
-                    return True
-            except ProcessLookupError:
-                return True  # it ended by itself in this very moment
-            finally:
-                os.close(handle)
-        time.sleep(LOOK_SECONDS)
-    return False
+    """Signal whoever holds ``lock``; returns whether there was somebody to signal.
+
+    The handle is opened first and checked then, so that neither a stale pid nor one that changed hands is ever hit.
+    """
+    pid = written_pid(lock)
+    try:
+        handle = os.pidfd_open(pid) if pid else -1
+    except ProcessLookupError:
+        return False
+    if handle < 0:
+        return False
+    try:
+        if lock_holder(lock) != pid:
+            return False
+        signal.pidfd_send_signal(handle, number)
+    except ProcessLookupError:
+        return False  # it ended by itself in this very moment
+    finally:
+        os.close(handle)
+    return True
 
 
 def _spawn(settings: Settings, command: Sequence[str], *, wait: bool, deadline: float) -> bool:

@@ -28,7 +28,7 @@ from temporalio.service import RPCError, RPCStatusCode
 from temporalio.worker import ActivityInboundInterceptor, ExecuteActivityInput, Interceptor
 
 from perdure.runtime.lost import fail_lost, predecessor_died
-from perdure.runtime.state import boot_id, write_whole
+from perdure.runtime.state import pid_in, process_name, write_whole
 
 LINGER = timedelta(seconds=5)
 """How long an entry stays after its activity returned; by then the server has the result."""
@@ -52,17 +52,7 @@ class Entry:
     task_queue: str
     attempt: int
     process: str
-    """See :func:`process_name`."""
-
-
-def process_name(pid: int) -> str:
-    """Return a name of a running process that no later process can have; empty when it is not there, or a zombie."""
-    try:
-        fields = Path(f"/proc/{pid}/stat").read_text("utf-8", "replace").rpartition(")")[2].split()
-    except OSError:
-        return ""
-    state, start_ticks = fields[0], fields[19]  # fields 3 and 22; the start is counted from boot
-    return "" if state in "ZX" else f"{boot_id()}/{pid}/{start_ticks}"
+    """See :func:`perdure.runtime.state.process_name`."""
 
 
 class JournalInterceptor(Interceptor):
@@ -191,9 +181,8 @@ def _left_by_the_dead(folder: Path) -> list[tuple[Path, Entry]]:
 
 
 def _is_alive(process: str) -> bool:
-    _, _, rest = process.partition("/")
-    pid = rest.partition("/")[0]
-    return pid.isdigit() and process_name(int(pid)) == process
+    pid = pid_in(process)
+    return pid > 0 and process_name(pid) == process
 
 
 async def _fail(client: Client, path: Path, entry: Entry) -> bool:

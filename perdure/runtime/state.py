@@ -67,6 +67,22 @@ def boot_id() -> str:
     return Path("/proc/sys/kernel/random/boot_id").read_text("ascii").strip()
 
 
+def process_name(pid: int) -> str:
+    """Return a name of a running process that no later process can have; empty when it is not there, or a zombie."""
+    try:
+        fields = Path(f"/proc/{pid}/stat").read_text("utf-8", "replace").rpartition(")")[2].split()
+    except OSError:
+        return ""
+    state, start_ticks = fields[0], fields[19]  # fields 3 and 22; the start is counted from boot
+    return "" if state in "ZX" else f"{boot_id()}/{pid}/{start_ticks}"
+
+
+def pid_in(name: str) -> int:
+    """The pid in a :func:`process_name`, whether or not that process still runs; 0 when ``name`` is none."""
+    parts = name.split("/")
+    return int(parts[1]) if len(parts) == 3 and parts[1].isdigit() else 0
+
+
 def read_state(data: Path) -> State | None:
     """Return the last state written beneath ``data``; ``None`` when there is none that can be read."""
     try:
@@ -107,7 +123,7 @@ def write_whole(path: Path, text: str) -> None:
 def take_lock(path: Path) -> int | None:
     """Return a descriptor that holds the lock on ``path`` until it is closed or the process ends; ``None`` when taken.
 
-    The file names the holder's pid. The descriptor does not pass to children: a lock means this very process.
+    The file says the holder's name. The descriptor does not pass to children: a lock means this very process.
     """
     fd = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
     try:
@@ -116,12 +132,15 @@ def take_lock(path: Path) -> int | None:
         os.close(fd)
         return None
     os.ftruncate(fd, 0)
-    os.pwrite(fd, f"{os.getpid()}\n".encode(), 0)
+    os.pwrite(fd, process_name(os.getpid()).encode(), 0)
     return fd
 
 
 def lock_holder(path: Path) -> int | None:
-    """Return the pid that holds the lock on ``path``, 0 when it has not yet said its pid, ``None`` when nobody does."""
+    """Return the pid that holds the lock on ``path``, 0 when it has not yet said its name, ``None`` when nobody does.
+
+    A name that an earlier holder left there is not believed, even when its pid is another process's by now.
+    """
     try:
         fd = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
     except OSError:
@@ -129,11 +148,27 @@ def lock_holder(path: Path) -> int | None:
     try:
         fcntl.flock(fd, fcntl.LOCK_SH | fcntl.LOCK_NB)
     except BlockingIOError:
-        text = os.pread(fd, 32, 0).decode("ascii", "replace").strip()
-        return int(text) if text.isdigit() else 0
+        pid = pid_in(name := _written_in(fd))
+        return pid if pid and process_name(pid) == name else 0
     finally:
         os.close(fd)
     return None
+
+
+def written_pid(path: Path) -> int:
+    """The pid written into the lock file ``path``, true or not; 0 when there is none."""
+    try:
+        fd = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+    except OSError:
+        return 0
+    try:
+        return pid_in(_written_in(fd))
+    finally:
+        os.close(fd)
+
+
+def _written_in(fd: int) -> str:
+    return os.pread(fd, 200, 0).decode("ascii", "replace").strip()
 
 
 def is_running(data: Path) -> bool:

@@ -270,9 +270,7 @@ class _Teller:
     """Writes lines of JSON to whoever called ``up``, until one decides. A reader that went away is not waited for."""
 
     def __init__(self, fd: int) -> None:
-        self._fd = fd
-        if fd >= 0:
-            os.set_inheritable(fd, False)  # a child that held it would keep the reader waiting
+        self._fd = fd  # children do not get it: Popen closes what it is not told to pass on
 
     def __call__(self, word: dict[str, Any]) -> None:
         if self._fd < 0:

@@ -9,6 +9,7 @@ from pathlib import Path
 
 from temporalio import activity, workflow
 from temporalio.api.workflowservice.v1 import PollActivityTaskQueueRequest
+from temporalio.common import RetryPolicy
 from temporalio.worker import UnsandboxedWorkflowRunner, Worker
 
 from perdure.runtime.connect import connect
@@ -21,12 +22,13 @@ LONG = timedelta(minutes=10)
 
 @workflow.defn(name="outlives")
 class OutlivesWorkflow:
-    """Runs one activity that nobody but the journal would give out again."""
+    """Runs one activity that nobody but the journal would give out again soon."""
 
     @workflow.run
     async def run(self, text: str) -> str:
         """Run it."""
-        return await workflow.execute_activity("work", text, result_type=str, start_to_close_timeout=LONG)
+        slow = RetryPolicy(initial_interval=LONG)
+        return str(await workflow.execute_activity("work", text, start_to_close_timeout=LONG, retry_policy=slow))
 
 
 def build(data: Path, *, stay: bool) -> object:

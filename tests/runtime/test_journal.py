@@ -21,7 +21,8 @@ from temporalio.api.enums.v1 import EventType
 from temporalio.client import Client
 from temporalio.worker import UnsandboxedWorkflowRunner, Worker
 
-from perdure.runtime.journal import JournalInterceptor, fail_predecessors, process_name, sign_out
+from perdure.runtime.journal import JournalInterceptor, fail_predecessors, sign_out
+from perdure.runtime.state import process_name
 from perdure.settings import Settings
 from perdure.testing.server import RunningServer
 from tests.runtime.journal_worker import OutlivesWorkflow

@@ -20,8 +20,8 @@ from urllib.error import HTTPError
 import pytest
 
 from perdure.errors import SetupError
-from perdure.runtime.control import Status, down, status, up
-from perdure.runtime.state import State, is_running, read_state, write_state
+from perdure.runtime.control import Status, _signal_holder, down, status, up
+from perdure.runtime.state import State, is_running, lock_holder, process_name, read_state, take_lock, write_state
 from perdure.settings import Settings
 from tests.runtime.waiting import is_alive, wait_gone, wait_until
 
@@ -52,6 +52,8 @@ def test_up_brings_everything_up_and_down_leaves_nothing(settings: Settings, sta
     assert (now.running, now.phase, now.started_here) == (True, "ready", True)
     assert list(pids(now)) == ["supervisor", "worker", "api"]
     assert all(is_alive(process.pid) and process.rss_bytes for process in now.processes)
+    sessions = {os.getsid(process.pid) for process in now.processes}
+    assert sessions == {process.pid for process in now.processes}, "a Ctrl-C on a terminal reaches none of them"
     assert down(settings)
     wait_gone(pids(now).values())
     assert status(settings) == Status(settings.data, running=False)
@@ -113,13 +115,27 @@ def test_stale_pid_of_another_process_is_never_touched(settings: Settings, start
     down(settings)
     with subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE) as bystander:
         write_state(settings.data, State("0.0.1", "an-earlier-boot", bystander.pid, "2026-01-01T00:00:00", "ready"))
-        (settings.data / "perdure.lock").write_text(f"{bystander.pid}\n")
+        stale = process_name(bystander.pid).rpartition("/")[0] + "/1"
+        (settings.data / "perdure.lock").write_text(stale)
         assert not status(settings).running
         assert not down(settings)
         assert "ended when the machine did" in start().note
         assert down(settings)
+        _hold_without_a_word(settings, stale)
         assert is_alive(bystander.pid)
         bystander.communicate(b"\n")
+
+
+def _hold_without_a_word(settings: Settings, stale: str) -> None:
+    """Ask a holder to stop that has not said its name yet, so that the lock still says the one before it."""
+    lock = take_lock(settings.data / "perdure.lock")
+    assert lock is not None
+    try:
+        (settings.data / "perdure.lock").write_text(stale)
+        assert lock_holder(settings.data / "perdure.lock") == 0
+        assert not _signal_holder(settings.data / "perdure.lock", signal.SIGKILL)
+    finally:
+        os.close(lock)
 
 
 def test_killed_child_is_started_again(settings: Settings, start: UpTo) -> None:
@@ -171,12 +187,16 @@ def test_http_port_answers_to_one_unguessable_host_only(settings: Settings, star
     state = read_state(settings.data)
     assert state is not None
     assert state.temporal is not None
+    url = f"http://127.0.0.1:{state.temporal.http_port}/api/v1/namespaces/default"
+
+    found: list[str] = []
 
     def ask(host: str) -> int:
-        request = urllib.request.Request(f"http://127.0.0.1:{state.temporal.http_port}/api/v1/namespaces/default")
+        request = urllib.request.Request(url)
         request.add_header("Host", host)
         try:
             with urllib.request.urlopen(request) as answer:
+                found.append(json.load(answer)["config"]["workflowExecutionRetentionTtl"])
                 return int(answer.status)
         except HTTPError as error:
             return error.code
@@ -184,6 +204,7 @@ def test_http_port_answers_to_one_unguessable_host_only(settings: Settings, star
     assert ask(state.temporal.http_host) == 200
     assert {ask(host) for host in (f"127.0.0.1:{state.temporal.http_port}", "localhost", "nobody.invalid")} == {403}
     assert len(state.temporal.http_host) >= 32
+    assert found == [f"{30 * 24 * 3600}s"], "closed histories are kept for 30 days"
 
 
 def test_child_that_cannot_live_is_told_with_its_last_words(settings: Settings, start: UpTo) -> None:
@@ -213,6 +234,7 @@ def test_stubborn_child_is_killed(settings: Settings, start: UpTo) -> None:
     running = pids(start(worker="stubborn", stop_seconds=0.2))
     assert down(settings)
     wait_gone(running.values())
+    assert "worker does not end by itself; killed" in (settings.logs / "supervisor.log").read_text()
 
 
 def test_down_ends_a_supervisor_that_hangs(settings: Settings, start: UpTo) -> None:
