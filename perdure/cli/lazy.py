@@ -20,6 +20,10 @@ Example = tuple[str, str]
 """A command line and what it does."""
 
 
+class ReaderLeft(Exception):
+    """Whoever read our output went away. Not an ``OSError``: click would end the process with 1 for that."""
+
+
 def load(target: str) -> Any:
     """Return what ``module:attribute`` names."""
     module, _, attribute = target.partition(":")

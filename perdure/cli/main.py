@@ -13,7 +13,7 @@ import click
 
 from perdure.cli import codes
 from perdure.cli.catalog import COMMANDS
-from perdure.cli.lazy import CONTEXT, LazyGroup
+from perdure.cli.lazy import CONTEXT, LazyGroup, ReaderLeft
 from perdure.contracts.visible import visible
 from perdure.errors import PerdureError
 
@@ -66,7 +66,7 @@ def run_line(args: list[str]) -> int:
     try:
         code = _invoke(args)
         sys.stdout.flush()
-    except BrokenPipeError:
+    except (ReaderLeft, BrokenPipeError):
         # `perdure logs 3 | head`: the reader has what it wanted. Python would complain again when it ends.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return codes.OK

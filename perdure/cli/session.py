@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from perdure.cli.lazy import CONTEXT, Example, TeachingCommand
+from perdure.cli.lazy import CONTEXT, Example, ReaderLeft, TeachingCommand
 from perdure.cli.paper import LONGEST_LINE, Paper, open_paper
 
 if TYPE_CHECKING:
@@ -91,7 +91,10 @@ def command(
     def wrap(function: Callable[..., int | None]) -> click.Command:
         @click.pass_context
         def call(ctx: click.Context, /, data: Path | None, as_json: bool, **given: Any) -> int | None:
-            return function(Session(data or ctx.obj, as_json), **given)
+            try:
+                return function(Session(data or ctx.obj, as_json), **given)
+            except BrokenPipeError as error:
+                raise ReaderLeft from error
 
         update_wrapper(call, function)
         made = click.command(name, cls=TeachingCommand, examples=examples, context_settings=CONTEXT, **attrs)(call)

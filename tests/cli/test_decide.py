@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import threading
 from collections.abc import Callable
 
 import pytest
@@ -210,6 +211,21 @@ def test_resolve_names_the_effect_by_number_or_id(call: Call, world: World) -> N
         assert ended.code == 0, ended.err
     for body in world.sent("POST /v1/resolve"):
         assert (body["digest"], body["effect"], body["answer"]) == (DIGEST, 2, "not_done")
+
+
+def test_after_resolving_the_old_doubt_is_not_told_again(call: Call, world: World) -> None:
+    """Until the job has moved it still says "unknown"; it is followed on to where the answer leads."""
+    world.move(JobPhase.unknown)
+
+    def settle(query: dict[str, str], body: object) -> object:
+        threading.Timer(0.3, world.apply).start()
+        world.emit("decision.resolve", decision={"id": "elsewhere", "by": "bea"})
+        return world.job
+
+    world.routes["POST /v1/resolve"] = settle
+    ended = call("resolve", "1", "push", "--done")
+    assert ended.code == 0
+    assert "Nobody can tell" not in ended.out
 
 
 @pytest.mark.parametrize(("args", "code"), [(["4", "--done"], 66), (["push"], 64), (["push", "--done", "--stop"], 64)])

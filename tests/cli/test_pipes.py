@@ -1,0 +1,37 @@
+"""Output that goes elsewhere: a reader that leaves early, a terminal without UTF-8."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+from tests.cli.world import World
+from tests.support.installation import ROOT
+
+
+def test_a_reader_that_leaves_early_is_no_error(world: World, data: Path) -> None:
+    """`perdure logs | head -1` ends quietly, without a traceback, however much there is to say."""
+    for number in range(3000):
+        world.stage("gather", f"source-{number}", "x" * 60)
+    shell = f"set -o pipefail; {sys.executable} -m perdure logs 1 | head -1"
+    ended = subprocess.run(
+        ["bash", "-c", shell], env={**os.environ, "PYTHONPATH": str(ROOT)}, capture_output=True, text=True, timeout=60
+    )
+    assert ended.stdout.count("\n") == 1
+    assert ended.stderr == ""
+    assert ended.returncode == 0
+
+
+def test_output_that_is_not_utf_8_is_still_complete(world: World, data: Path) -> None:
+    """Where a mark cannot be written it is spelled out; nothing fails half-way."""
+    world.freeze()
+    ended = subprocess.run(
+        [sys.executable, "-m", "perdure", "jobs"],
+        env={**os.environ, "PYTHONPATH": str(ROOT), "PYTHONIOENCODING": "ascii"},
+        capture_output=True,
+        timeout=60,
+    )
+    assert ended.returncode == 0, ended.stderr
+    assert b"\\u25c6 waiting" in ended.stdout
