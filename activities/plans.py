@@ -6,7 +6,7 @@ import shutil
 import tempfile
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -150,7 +150,7 @@ class PlanActivities:
             needs_gate=bool(envelope.rule.approvals),
             needs_decision=not reader.spec.plan_only,
         )
-        self._tools.ledger.record_plan(job_id=reader.step.job_id, plan=plan, envelope=envelope, at=reader.step.at)
+        self._tools.ledger.record_plan(job_id=reader.step.job_id, plan=plan, envelope=envelope, at=datetime.now(UTC))
         return PlanResult(plan=plan, summary=envelope.title)
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from typing import Any
 
 from temporalio import activity
@@ -44,7 +45,7 @@ class StageTools:
     def begin(self, step: StepInput, phase: JobPhase) -> None:
         """Say in the ledger that the job's round has reached ``phase``; said once however often it is called."""
         note = NoteInput(job_id=step.job_id, step=step.round * 10 + _PHASE_ORDER[phase], phase=phase)
-        self.ledger.note_job(note, workflow_id=f"{step.job_id}/stages", at=step.at)
+        self.ledger.note_job(note, workflow_id=f"{step.job_id}/stages", at=datetime.now(UTC))
 
     def end(self, step: StepInput, stage: str, result: StepResult) -> StepResult:
         """Write one step's line of the timeline."""
@@ -67,7 +68,7 @@ class StageTools:
             job_id=step.job_id,
             workflow_id=f"{step.job_id}/stages",
             step=key,
-            at=step.at,
+            at=datetime.now(UTC),
         )
         return result
 
