@@ -105,15 +105,17 @@ def decode_message(data: bytes, encoding: bytes = b"") -> str:
 
 
 def _codec_name(encoding: bytes) -> str:
-    """Return a known text codec's name, or nothing: a header must not make us inflate or unescape something."""
+    """Return the header's charset, or nothing when it names none: a header must not make us unescape something.
+
+    Codecs that are no text (zlib, hex) need no word here: ``bytes.decode`` refuses them.
+    """
     name = encoding.decode("ascii", "replace").strip().strip("\"'")
     if not _CODEC_NAME.fullmatch(name):
         return ""
     try:
-        found = codecs.lookup(name)
+        return "" if codecs.lookup(name).name in _NO_CHARSETS else name
     except LookupError:
         return ""
-    return name if found._is_text_encoding and found.name not in _NO_CHARSETS else ""
 
 
 def _split_message(text: str) -> tuple[str, str]:

@@ -40,6 +40,8 @@ def test_subject_body_author_and_time_are_read() -> None:
         ("füx".encode(), b"encoding ascii", "füx"),
         (b"f\xfcx", b"encoding utf-8", "f\ufffdx"),
         (b"x\x9cK", b"encoding zlib", "x\ufffdK"),
+        (b"a\\x41", b"encoding unicode_escape", "a\\x41"),
+        (b"a-", b"encoding punycode", "a-"),
         (b"a\0b", b"encoding utf-8", "a\ufffdb"),
     ],
 )
