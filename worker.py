@@ -8,6 +8,7 @@ import functools
 import logging
 import os
 import signal
+import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from datetime import timedelta
@@ -46,6 +47,7 @@ from workflows.thread import ThreadWorkflow
 
 WORKFLOWS: list[type] = [ThreadWorkflow, JobWorkflow, GateWorkflow, ApplyWorkflow]
 SUPPORTED_GENERATIONS = (names.CODE_GENERATION,)
+_DYING_SECONDS = 2.0
 
 log = logging.getLogger("perdure.worker")
 
@@ -118,7 +120,7 @@ async def refuse_stranded(client: Client) -> None:
 
 async def run(settings: Settings, ready: Callable[[], None] = lambda: None) -> None:
     """Poll until SIGTERM or SIGINT. ``ready`` is called once, when polling has begun."""
-    client = await connect(settings)
+    client = await connect(settings, role="worker")
     await refuse_stranded(client)
     with _alone(settings) as alone:
         if alone:
@@ -148,15 +150,27 @@ def _alone(settings: Settings) -> Iterator[bool]:
     settings.data.mkdir(mode=0o700, parents=True, exist_ok=True)
     lock = os.open(settings.data / "worker.lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
     try:
+        if _take(lock):
+            yield True
+        else:
+            log.warning("another worker runs on %s; its activities in flight are left to it", settings.data)
+            yield False
+    finally:
+        os.close(lock)
+
+
+def _take(lock: int) -> bool:
+    """Whether the lock could be had: a predecessor that is just dying may hold it for a moment longer."""
+    deadline = time.monotonic() + _DYING_SECONDS
+    while True:
         try:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
-            log.warning("another worker runs on %s; its activities in flight are left to it", settings.data)
-            yield False
+            if time.monotonic() > deadline:
+                return False
+            time.sleep(0.02)
         else:
-            yield True
-    finally:
-        os.close(lock)
+            return True
 
 
 def _read_secrets(settings: Settings, wanted: list[str]) -> Mapping[str, str]:

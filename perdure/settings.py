@@ -110,12 +110,12 @@ def read_settings(environ: Mapping[str, str] | None = None, *, data: Path | None
             env.get(name) for name in ("TEMPORAL_PROFILE", "TEMPORAL_CONFIG_FILE", "TEMPORAL_API_KEY")
         ),
         temporal_port=int(port),
-        ledger_url=env.get("PERDURE_LEDGER_URL", ""),
+        ledger_url=_absolute_url(env.get("PERDURE_LEDGER_URL", "")),
         listen=listen,
         allowed_hosts=tuple(host for host in env.get("PERDURE_ALLOWED_HOSTS", "").split(",") if host),
         token=env.get("PERDURE_TOKEN", ""),
         api_url=env.get("PERDURE_API", "").rstrip("/"),
-        templates_folder=Path(templates) if templates else None,
+        templates_folder=Path.cwd() / templates if templates else None,
     )
 
 
@@ -133,6 +133,12 @@ def connection_environment(environ: Mapping[str, str] | None = None) -> dict[str
         "NO_PROXY",
     )
     return {name: env[name] for name in names if env.get(name)}
+
+
+def _absolute_url(url: str) -> str:
+    """A SQLite file named relative to here: background processes run elsewhere."""
+    kind, marks, path = url.partition(":///")
+    return f"{kind}{marks}{Path.cwd() / path}" if kind.startswith("sqlite") and path else url
 
 
 def forget_environment() -> None:

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import gc
 import os
-import time
 from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
 
@@ -16,14 +14,6 @@ from perdure.runtime.connect import connect
 from perdure.runtime.payload_keys import make_key
 from perdure.settings import Settings
 from perdure.testing.server import RunningServer, temporal_server
-
-
-@pytest.fixture(scope="session", autouse=True)
-def _drained() -> Iterator[None]:
-    """The SDK's threads may still call in while the interpreter ends; see perdure.runtime.exit."""
-    yield
-    gc.collect()
-    time.sleep(0.05)
 
 
 @pytest.fixture
