@@ -28,6 +28,13 @@ class Contract(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid")
 
 
+class Forged(Contract):
+    """Stands for an answer that no worker of this installation gave. Who asked may ask again."""
+
+    forged: str
+    """Why it is not believed; for the log."""
+
+
 class BlobRef(Contract):
     """Where bytes lie in the blob store."""
 

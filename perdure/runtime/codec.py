@@ -4,51 +4,52 @@ A codec turns every payload into AES-GCM ciphertext with the workflow's id as as
 Temporal's port can neither read a payload nor write one that we would believe, nor move one to another workflow. A
 payload that fails is not an error of the task that carries it (the task would be retried for ever): it is marked, and
 the mark becomes a non-retryable error where its value is asked for. A forged start fails at once, a forged signal is
-dropped, a forged update or query is answered with the error, and the workflow lives on.
+dropped, a forged update or query is answered with the error, and the workflow lives on. Whoever asks for ``T | Forged``
+gets a forged answer told as one, and may ask again.
 """
 
 from __future__ import annotations
 
 import dataclasses
+import hmac
 import os
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
-from typing import Any, Self
+from typing import Any, Self, get_args
 
 from cryptography.exceptions import InvalidTag
 from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 from temporalio.api.common.v1 import Payload
-from temporalio.api.failure.v1 import Failure
 from temporalio.contrib.pydantic import PydanticPayloadConverter
 from temporalio.converter import (
     ActivitySerializationContext,
     DataConverter,
-    DefaultFailureConverterWithEncodedAttributes,
     PayloadCodec,
-    PayloadConverter,
     SerializationContext,
     WithSerializationContext,
     WorkflowSerializationContext,
 )
 from temporalio.exceptions import ApplicationError
 
-from perdure.contracts.base import MAX_PAYLOAD_BYTES
+from perdure.contracts.base import MAX_PAYLOAD_BYTES, Forged
 from perdure.errors import SetupError
+from perdure.runtime.failures import BoundedFailureConverter
+from perdure.runtime.forgery import mark_refused, mark_unknown, raise_marked
 from perdure.runtime.payload_keys import PayloadKeys, load_keys, make_key
 
 ENCRYPTED = b"binary/perdure-aes-gcm"
-REFUSED = b"binary/perdure-refused"
 KEY_METADATA = "perdure-key"
+VOUCHERS_METADATA = "perdure-vouchers"
 NONCE_BYTES = 12
 
 MAX_VALUE_BYTES = MAX_PAYLOAD_BYTES - 256
 """Limit of a value before encryption; the rest is for nonce, tag and metadata: what is stored keeps to 16 KB."""
 
-MAX_MESSAGE_BYTES = 2000
-MAX_STACK_BYTES = 1200
-"""The server drops a pending activity's encoded failure above 4 KB altogether, so ours stay below."""
+MAX_VOUCHERS = 3
+"""So many of the older keys, newest first, vouch for the current one in each payload."""
 
 _PREFIX = b"perdure.payload/1\0"
+_VOUCHER = b"perdure.payload-key-voucher/1\0"
 
 
 class EncryptingCodec(PayloadCodec, WithSerializationContext):
@@ -57,12 +58,13 @@ class EncryptingCodec(PayloadCodec, WithSerializationContext):
     def __init__(self, keys: PayloadKeys, workflow_id: str = "") -> None:
         self._keys = keys
         self._ciphers = {name: AESGCM(key) for name, key in keys.by_id.items()}
+        self._vouchers = b",".join(_vouch(keys, keys.current, older) for older in _others(keys)[-MAX_VOUCHERS:])
         self._workflow_id = workflow_id
 
     def with_context(self, context: SerializationContext) -> Self:
         """Return a codec bound to the workflow of ``context``."""
         bound = type(self).__new__(type(self))
-        bound._keys, bound._ciphers = self._keys, self._ciphers
+        bound._keys, bound._ciphers, bound._vouchers = self._keys, self._ciphers, self._vouchers
         bound._workflow_id = _workflow_of(context)
         return bound
 
@@ -80,7 +82,8 @@ class EncryptingCodec(PayloadCodec, WithSerializationContext):
         """Decrypt. A payload that is not ours comes back marked, and the converter refuses it.
 
         Raises:
-            SetupError: encrypted with a key that this process does not hold: the task waits for a process that does.
+            SetupError: encrypted with a newer key of this installation that this process does not hold yet: the task
+                waits for a process that does.
         """
         return [self._open(payload) for payload in payloads]
 
@@ -88,23 +91,36 @@ class EncryptingCodec(PayloadCodec, WithSerializationContext):
         nonce = os.urandom(NONCE_BYTES)
         name = self._keys.current
         sealed = self._ciphers[name].encrypt(nonce, payload.SerializeToString(), self._bound_to(name))
-        return Payload(metadata={"encoding": ENCRYPTED, KEY_METADATA: name.encode()}, data=nonce + sealed)
+        metadata = {"encoding": ENCRYPTED, KEY_METADATA: name.encode()}
+        if self._vouchers:
+            metadata[VOUCHERS_METADATA] = self._vouchers
+        return Payload(metadata=metadata, data=nonce + sealed)
 
     def _open(self, payload: Payload) -> Payload:
         if payload.metadata.get("encoding") != ENCRYPTED:
-            return _refused("is not encrypted")
+            return mark_refused("is not encrypted")
         name = payload.metadata.get(KEY_METADATA, b"").decode("ascii", "replace")
         cipher = self._ciphers.get(name)
         if cipher is None:
-            raise SetupError(
-                f"A payload of {self._workflow_id!r} is encrypted with key {name!r}; this process holds "
-                f"{', '.join(sorted(self._ciphers))}. Copy the installation's keys/payload.key to this worker."
-            )
+            return self._without_key(payload, name)
         try:
             opened = cipher.decrypt(payload.data[:NONCE_BYTES], payload.data[NONCE_BYTES:], self._bound_to(name))
         except (InvalidTag, ValueError):
-            return _refused("was changed, or written for another workflow")
+            return mark_refused("was changed, or written for another workflow")
         return Payload.FromString(opened)
+
+    def _without_key(self, payload: Payload, name: str) -> Payload:
+        """Whoever reaches the port can name a key. Only one that a key of ours vouches for is worth waiting for."""
+        what = (
+            f"is encrypted with key {name[:16]!r}; this process holds {', '.join(sorted(self._ciphers))}. If it is "
+            "ours, copy the installation's keys/payload.key to this process"
+        )
+        given = payload.metadata.get(VOUCHERS_METADATA, b"").split(b",")
+        if any(
+            hmac.compare_digest(_vouch(self._keys, name, ours), voucher) for ours in self._ciphers for voucher in given
+        ):
+            raise SetupError(f"A payload of {self._workflow_id!r} {what}.")
+        return mark_unknown(what)
 
     def _bound_to(self, key_name: str) -> bytes:
         return _PREFIX + key_name.encode() + b"\0" + self._workflow_id.encode()
@@ -116,8 +132,13 @@ def _workflow_of(context: SerializationContext) -> str:
     return ""
 
 
-def _refused(why: str) -> Payload:
-    return Payload(metadata={"encoding": REFUSED}, data=why.encode())
+def _others(keys: PayloadKeys) -> list[str]:
+    return [name for name in keys.by_id if name != keys.current]
+
+
+def _vouch(keys: PayloadKeys, name: str, by: str) -> bytes:
+    """What only a holder of the key ``by`` can say about another key's name."""
+    return hmac.digest(keys.by_id[by], _VOUCHER + name.encode(), "sha256").hex()[:32].encode()
 
 
 class BoundedPayloadConverter(PydanticPayloadConverter):
@@ -145,71 +166,28 @@ class BoundedPayloadConverter(PydanticPayloadConverter):
         return payloads
 
     def from_payloads(self, payloads: Sequence[Payload], type_hints: list[type] | None = None) -> list[Any]:
-        """Convert.
+        """Convert. Where the hint is ``T | Forged``, what is no ``T`` of ours becomes a ``Forged``.
 
         Raises:
-            ApplicationError: type ``Tampered``, not retryable: a payload was not written here for this workflow.
+            ApplicationError: type ``Forged``, not retryable: a payload was not written here for this workflow.
+            MissingKey: a payload is under a key that nobody here knows.
         """
-        for payload in payloads:
-            if payload.metadata.get("encoding") == REFUSED:
-                raise ApplicationError(
-                    f"A payload {payload.data.decode('ascii', 'replace')}; it was not written by this installation "
-                    "for this workflow and is refused.",
-                    type="Tampered",
-                    non_retryable=True,
-                )
-        return super().from_payloads(payloads, type_hints)
+        hints: Iterable[Any] = type_hints if type_hints and len(type_hints) == len(payloads) else [None] * len(payloads)
+        return [self._from_payload(payload, hint) for payload, hint in zip(payloads, hints, strict=True)]
 
-
-class BoundedFailureConverter(DefaultFailureConverterWithEncodedAttributes):
-    """Failures whose text is encrypted, and cut before it would be too large to be told."""
-
-    def to_failure(self, exception: BaseException, payload_converter: PayloadConverter, failure: Failure) -> None:
-        """Convert; never raises for size, since a failure that cannot be told is retried for ever."""
+    def _from_payload(self, payload: Payload, hint: Any) -> Any:
+        wanted = get_args(hint)
+        may_be_forged = Forged in wanted
         try:
-            super().to_failure(exception, _Cutting(payload_converter), failure)
-        except ApplicationError:
-            # Only details can still be too large; the message and the type are what a person needs.
-            bare = ApplicationError(str(exception), type=type(exception).__name__, non_retryable=_is_final(exception))
-            if isinstance(exception, ApplicationError):
-                bare = ApplicationError(exception.message, type=exception.type, non_retryable=exception.non_retryable)
-            failure.Clear()
-            super().to_failure(bare, _Cutting(payload_converter), failure)
-
-
-def _is_final(exception: BaseException) -> bool:
-    return isinstance(exception, ApplicationError) and exception.non_retryable
-
-
-class _Cutting(PayloadConverter):
-    """Cuts the message and stack of a failure's encoded attributes; everything else passes."""
-
-    def __init__(self, inner: PayloadConverter) -> None:
-        self._inner = inner
-
-    def to_payloads(self, values: Sequence[Any]) -> list[Payload]:
-        return self._inner.to_payloads([_cut_attributes(value) for value in values])
-
-    def from_payloads(self, payloads: Sequence[Payload], type_hints: list[type] | None = None) -> list[Any]:
-        return self._inner.from_payloads(payloads, type_hints)
-
-
-def _cut_attributes(value: Any) -> Any:
-    if not isinstance(value, dict) or value.keys() != {"message", "stack_trace"}:
+            raise_marked(payload)
+            value = super().from_payloads([payload], None if hint is None else [hint])[0]
+        except Exception as error:
+            if may_be_forged:
+                return Forged(forged=str(error)[:500])
+            raise
+        if may_be_forged and not isinstance(value, wanted):  # null and bytes are read whatever was asked for
+            return Forged(forged=f"It is of type {type(value).__name__}.")
         return value
-    return {
-        "message": _cut(str(value["message"]), MAX_MESSAGE_BYTES, keep_end=False),
-        "stack_trace": _cut(str(value["stack_trace"]), MAX_STACK_BYTES, keep_end=True),
-    }
-
-
-def _cut(text: str, limit: int, *, keep_end: bool) -> str:
-    raw = text.encode("utf-8", "replace")
-    if len(raw) <= limit:
-        return raw.decode("utf-8")
-    if keep_end:
-        return "… " + raw[-limit:].decode("utf-8", "ignore")
-    return raw[:limit].decode("utf-8", "ignore") + " …"
 
 
 def data_converter(key_folder: Path, *, create: bool = False) -> DataConverter:

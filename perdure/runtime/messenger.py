@@ -26,6 +26,7 @@ from perdure import errors
 from perdure.contracts import names
 from perdure.contracts.decisions import DecisionNotice, Weighing
 from perdure.contracts.job import Admission, AdmitInput, Poke, ThreadState
+from perdure.runtime.forgery import MissingKey
 
 Answer = TypeVar("Answer")
 
@@ -160,6 +161,8 @@ def _translated(whom: str, limit: timedelta) -> Iterator[None]:
         ) from error
     except WorkflowUpdateFailedError as error:
         raise _as_ours(error) from error
+    except MissingKey as error:
+        raise errors.SetupError(f"{whom} answered what cannot be read. {error}") from error
     except RPCError as error:
         if error.status == RPCStatusCode.NOT_FOUND:
             raise errors.NotFound(f"{whom} is not there, or has ended ({error.message}).") from error

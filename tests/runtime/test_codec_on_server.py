@@ -97,7 +97,7 @@ async def test_forged_start_fails_at_once(forger: Client, worker: Worker, queue:
     with pytest.raises(WorkflowFailureError) as caught:
         await handle.result()
     assert isinstance(caught.value.cause, ApplicationError)
-    assert caught.value.cause.type == "Tampered"
+    assert caught.value.cause.type == "Forged"
 
 
 async def test_forged_calls_disturb_no_workflow(client: Client, forger: Client, worker: Worker, queue: str) -> None:
@@ -150,7 +150,7 @@ async def test_forged_activity_result_fails_the_workflow(client: Client, forger:
         with pytest.raises(WorkflowFailureError) as caught:
             await handle.result()
         assert isinstance(caught.value.cause, ApplicationError)
-        assert caught.value.cause.type == "Tampered"
+        assert caught.value.cause.type == "Forged"
 
 
 @pytest.mark.parametrize("what", ["argument", "answer"])
