@@ -144,6 +144,19 @@ def test_work_elsewhere_does_not_stop_taking_back(world: World) -> None:
     assert (world.repo / "VERSION").read_text() == "1.2.0\n"
 
 
+def test_staged_work_is_not_lost_by_taking_back(world: World) -> None:
+    """A person staged another content for a changed path: it is named, and their index stays as it is."""
+    planned = world.plan_commit(world.draft(CHANGES))
+    planned.apply()
+    (world.repo / "VERSION").write_text("staged\n")
+    world.git("add", "VERSION")
+    (world.repo / "VERSION").write_text("1.3.0\n")
+    staged = world.git("ls-files", "--stage", "VERSION")
+    assert planned.inverse.check() == ["VERSION has a staged change of its own. Commit it or unstage it."]
+    planned.inverse.do()
+    assert world.git("ls-files", "--stage", "VERSION") == staged
+
+
 @pytest.mark.parametrize("done", [[], ["VERSION"], ["VERSION", "CHANGELOG.md"], ["index"]])
 def test_crash_between_branch_and_checkout_is_repaired(world: World, done: list[str]) -> None:
     """Killed after the branch moved, with some files written: verify brings the rest along and only that."""
