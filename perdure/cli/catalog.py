@@ -50,6 +50,7 @@ COMMANDS: Sections = {
         "doctor": Entry("perdure.cli.operate:doctor", "Check this machine and say what to do."),
         "templates": Entry("perdure.cli.templates:templates", "List, show, validate and trust templates."),
         "tokens": Entry("perdure.cli.tokens:tokens", "Make and revoke tokens for other clients."),
+        "key": Entry("perdure.cli.key:key", "Protect the key that signs your decisions."),
         "completion": Entry("perdure.cli.completion:completion", "Print tab completion for your shell."),
         "help": Entry("perdure.cli.help:show_help", "Explain a command, or the exit codes."),
     },
@@ -73,6 +74,13 @@ TOKENS: Sections = {
     }
 }
 
+KEY: Sections = {
+    "Commands": {
+        "show": Entry("perdure.cli.key:show_key", "Show the public keys of your decisions."),
+        "passphrase": Entry("perdure.cli.key:change_passphrase", "Set, change or remove the passphrase."),
+    }
+}
+
 AUDIT: Sections = {
     "Commands": {
         "check": Entry("perdure.cli.audit:check", "Compare ledger, signatures, history and world."),
@@ -81,5 +89,5 @@ AUDIT: Sections = {
     }
 }
 
-EVERY_MAP: tuple[Sections, ...] = (COMMANDS, TEMPLATES, TOKENS, AUDIT)
+EVERY_MAP: tuple[Sections, ...] = (COMMANDS, TEMPLATES, TOKENS, KEY, AUDIT)
 """All maps there are, for the reference and the tests."""
