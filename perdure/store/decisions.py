@@ -124,8 +124,6 @@ def _check(connection: Connection, decision: Decision, job: Row[Any], at: dateti
         raise Conflict(f"Nobody can {decision.kind} plan {plan.digest[:8]} any more: {describe_end(plan)}.")
     elif at >= plan.expires_at:
         raise Conflict(f"Nobody can {decision.kind} plan {plan.digest[:8]} any more: it expired {plan.expires_at}.")
-    else:
-        permits.refuse_after_grant(connection, plan.digest, decision.kind)
 
 
 def _check_resolve(connection: Connection, decision: Decision) -> None:

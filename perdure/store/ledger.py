@@ -155,8 +155,6 @@ class Ledger:
         """
         with self.database.write() as connection:
             plans.close_gate(connection, close, at, weighed)
-            if close.outcome != "satisfied":
-                permits.void_permit(connection, close.digest, close.outcome)
 
     # Decisions
 
@@ -198,9 +196,8 @@ class Ledger:
     ) -> None:
         """Give an application the right to apply a digest; a no-op when it has it.
 
-        ``weighed``: as in :meth:`close_gate`. With it, the gate may still be open: the grant itself is what decides,
-        and no approval, rejection or request for changes is taken after it. Without it, the gate must have closed as
-        satisfied, and any person whose last word is not "approve" stops it.
+        ``weighed``: as in :meth:`close_gate`. When it was given neither here nor there, nobody compared what was
+        weighed with what is recorded, and any person whose last word is not "approve" stops it.
 
         Raises:
             Refused: the gate was not satisfied, the approval was withdrawn, or another application has the right.

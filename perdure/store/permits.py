@@ -10,7 +10,7 @@ from sqlalchemy import Connection, Row, insert, select, update
 from perdure.errors import Conflict, Refused
 from perdure.policy.gates import GATE_KINDS
 from perdure.store import schema
-from perdure.store.events import append_event
+from perdure.store.events import append_event, bodies_of, find_event
 from perdure.store.jobs import job_row
 from perdure.store.plans import NOT_OPENED, OPEN, describe_end, plan_row, refuse_unweighed
 from perdure.store.rows import PermitRow, PlanRow
@@ -82,27 +82,11 @@ def refuse_late_withdrawal(connection: Connection, plan: PlanRow, by: str) -> No
         raise Conflict(f"{by} has no decision on plan {plan.digest[:8]} that could be withdrawn.")
 
 
-def refuse_after_grant(connection: Connection, digest: str, kind: str) -> None:
-    """Raise ``Conflict`` when the plan was decided already although its gate has not closed yet."""
-    permit = find_permit(connection, digest)
-    if permit is not None:
-        how = f"its approval was withdrawn by {permit.withdrawn_by}" if permit.withdrawn_by else "it is approved"
-        raise Conflict(f"Nobody can {kind} plan {digest[:8]} any more: {how}.")
-
-
-def void_permit(connection: Connection, digest: str, outcome: str) -> None:
-    """Take a right away that was not used when its gate ended otherwise than satisfied."""
-    table = schema.permits
-    unused = (table.c.digest == digest, table.c.state == "granted")
-    values = {"state": "withdrawn", "withdrawn_by": f"its gate, which ended as {outcome!r}"}
-    connection.execute(update(table).where(*unused).values(**values))
-
-
 def withdraw_permit(connection: Connection, digest: str, by: str) -> None:
-    """Take the right away, or the chance to get it; before that, at an open gate, weighing hears the withdrawal."""
-    permit = find_permit(connection, digest)
-    if permit is None and plan_row(connection, digest).state == OPEN:
+    """Take the right away, or the chance to get it; while the gate is open, weighing hears the withdrawal."""
+    if plan_row(connection, digest).state == OPEN:
         return
+    permit = find_permit(connection, digest)
     values = {"state": "withdrawn", "withdrawn_by": by}
     if permit is None:
         new = {"digest": digest, "job_id": plan_row(connection, digest).job_id, "application_id": None, "closed": ""}
@@ -140,22 +124,28 @@ def _refuse_unapproved(connection: Connection, plan: PlanRow, job_id: str, weigh
     what = f"Plan {plan.digest[:8]} may not be applied"
     if plan.job_id != job_id:
         raise Refused(f"{what} by {job_id}: it belongs to {plan.job_id}.")
-    # Weighed just now, and nothing recorded since (below): the grant is what decides, the gate only closes after it.
-    decidable = (SATISFIED,) if weighed is None else (SATISFIED, OPEN)
-    if plan.needs_gate and plan.state not in decidable:
+    if plan.needs_gate and plan.state != SATISFIED:
         raise Refused(f"{what}: {describe_end(plan)}.")
     if not plan.needs_gate and plan.state not in (NOT_OPENED, SATISFIED):
         raise Refused(f"{what}: it is {plan.state!r}.")
     refuse_unweighed(connection, plan.digest, weighed)
-    if weighed is None:
+    if weighed is None and not _was_weighed(connection, plan):
         _refuse_any_no(connection, plan.digest)
 
 
 def _refuse_any_no(connection: Connection, digest: str) -> None:
-    """Nobody weighed the decisions just now: then any person whose last word is no "approve" stops it."""
+    """Nobody compared what was weighed with what is recorded: then any last word that is no "approve" stops it."""
     against = sorted(by for by, kind in _last_words(connection, digest).items() if kind != "approve")
     if against:
         raise Refused(f"Plan {digest[:8]} may not be applied: the last word of {', '.join(against)} is against it.")
+
+
+def _was_weighed(connection: Connection, plan: PlanRow) -> bool:
+    """Whether the gate closed on exactly the decisions recorded then; a withdrawal since lies on the permit itself."""
+    closed = find_event(connection, plan.gate_id, "close") if plan.gate_id else None
+    if closed is None:
+        return False
+    return bodies_of(connection, [closed.position]).get(closed.position, {}).get("weighed") is not None
 
 
 def _last_words(connection: Connection, digest: str) -> dict[str, str]:

@@ -102,6 +102,7 @@ def close_gate(connection: Connection, close: CloseGateInput, at: datetime, weig
             "gate_id": close.gate_id,
             "digest": close.digest,
             "outcome": close.outcome,
+            "weighed": weighed,
             "detail": clean(close.detail),
         },
         job_id=plan.job_id,

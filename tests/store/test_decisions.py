@@ -166,6 +166,16 @@ def test_a_permit_needs_a_satisfied_gate(scene, waiting):
         scene.grant(other, scene.freeze(other))
 
 
+def test_a_superseded_plan_gets_no_permit(scene):
+    """Of two plans that ask nobody, the one that was replaced cannot be applied any more."""
+    job_id = scene.admit()
+    replaced = scene.freeze(job_id, rule=NO_GATE, title="first")
+    newest = scene.freeze(job_id, rule=NO_GATE, title="second")
+    with pytest.raises(Refused, match="superseded"):
+        scene.grant(job_id, replaced)
+    scene.grant(job_id, newest)
+
+
 def test_a_permit_is_not_granted_over_a_no(scene, waiting):
     """A gate that claims to be satisfied gives no permit while somebody's last word is against the plan."""
     job_id, plan = waiting
@@ -178,39 +188,25 @@ def test_a_permit_is_not_granted_over_a_no(scene, waiting):
         scene.grant(job_id, plan, weighed=1)
 
 
-def test_the_grant_decides_and_the_gate_closes_after_it(scene, waiting):
-    """Weighed and granted in one transaction; from then on no decision is taken that could not count."""
+def test_a_gate_closed_on_what_was_weighed_gives_its_permit(scene, waiting):
+    """Who took an approval back does not stop a plan that others approve sufficiently: their words were weighed."""
     job_id, plan = waiting
+    scene.decide("approve", job_id, plan, by="cy")
+    scene.decide("withdraw", job_id, plan, by="cy")
     scene.decide("approve", job_id, plan)
-    scene.grant(job_id, plan, weighed=1)
-    for kind in ("approve", "reject", "request_changes"):
-        with pytest.raises(Conflict, match="it is approved"):
-            scene.decide(kind, job_id, plan, by="cy")
-    scene.close_gate(job_id, plan, weighed=1)
+    scene.close_gate(job_id, plan, weighed=3)
+    scene.grant(job_id, plan)
     scene.begin(job_id, plan)
 
 
-def test_a_withdrawal_between_grant_and_close_is_in_time(scene, waiting):
-    """The permit is withdrawn although its gate has not closed yet, and nobody can approve it back."""
+def test_a_withdrawal_after_the_weighing_is_in_time(scene, waiting):
+    """A gate that closed on what was weighed gives no permit when somebody withdrew right after."""
     job_id, plan = waiting
     scene.decide("approve", job_id, plan)
-    scene.grant(job_id, plan, weighed=1)
+    scene.close_gate(job_id, plan, weighed=1)
     scene.decide("withdraw", job_id, plan)
     with pytest.raises(Refused, match="withdrawn by bo"):
-        scene.begin(job_id, plan)
-    with pytest.raises(Conflict, match="withdrawn by bo"):
-        scene.decide("approve", job_id, plan)
-
-
-@pytest.mark.parametrize("outcome", ["expired", "cancelled", "denied"])
-def test_a_gate_that_ends_otherwise_voids_its_permit(scene, waiting, outcome):
-    """A permit granted just before its gate ended without being satisfied starts nothing."""
-    job_id, plan = waiting
-    scene.decide("approve", job_id, plan)
-    scene.grant(job_id, plan, weighed=1)
-    scene.close_gate(job_id, plan, outcome)
-    with pytest.raises(Refused, match=outcome):
-        scene.begin(job_id, plan)
+        scene.grant(job_id, plan)
 
 
 def test_a_permit_is_granted_to_one_application(scene):
