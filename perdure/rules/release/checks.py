@@ -7,19 +7,17 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 
 from perdure.contracts.base import JsonDict
-from perdure.rules.base import DraftSpace, Rule, RuleContext, RuleResult
+from perdure.rules.base import Rule, RuleContext, RuleResult
 from perdure.rules.git_history import NAME as HISTORY
 from perdure.rules.release.bump import Last, find_illegal
 from perdure.rules.release.changelog import read_items
 from perdure.rules.release.changelog_files import decode_changelog
 from perdure.rules.release.changelog_write import section_lines
-from perdure.rules.release.drafting import require_space
 from perdure.rules.release.entries import Entry, read_entries
-from perdure.rules.release.files.base import find_places
-from perdure.rules.release.files.registry import format_named
+from perdure.rules.release.files.writing import check_file
 from perdure.rules.release.markdown import commit_sources
 from perdure.rules.release.propose import NAME as PROPOSE
-from perdure.rules.release.results import find_value, require_value
+from perdure.rules.release.results import find_value, require_space, require_value
 from perdure.rules.release.sources import FILES
 from perdure.rules.release.tags import parse_tag_form
 from perdure.rules.release.versions import find_scheme
@@ -41,20 +39,8 @@ def check_version(arguments: JsonDict, context: RuleContext) -> RuleResult:
     if form.write(release["version"]) != release["tag"]:
         problems.append(f"The tag {release['tag']} does not name version {release['version']}.")
     files = find_value(context.results.get("gather"), FILES) or {"files": []}
-    problems += [_check_file(require_space(context), file, release["version"]) for file in files["files"]]
+    problems += [check_file(require_space(context), file, release["version"]) for file in files["files"]]
     return _verdict(CHECK_VERSION, problems, f"{release['version']} is legal and written")
-
-
-def _check_file(space: DraftSpace, file: JsonDict, version: str) -> str:
-    data, path = space.read(file["path"]), file["path"]
-    if data is None:
-        return f"{path} is gone from the draft."
-    before = {place["where"]: place["version"] for place in file["places"]}
-    places = find_places(format_named(file["format"]), data, path).places
-    if {place.where for place in places} != set(before):
-        return f"{path} says its version in other places than before."
-    wrong = [place for place in places if place.version not in (version, before[place.where])]
-    return f"{path} says {wrong[0].version} ({wrong[0].where}); expected {version}." if wrong else ""
 
 
 def check_entries(arguments: JsonDict, context: RuleContext) -> RuleResult:

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from perdure.contracts.base import JsonDict
-from perdure.errors import UserError
-from perdure.rules.base import RuleContext
+from perdure.errors import StageFailed, UserError
+from perdure.rules.base import DraftSpace, RuleContext
 
 
 def find_value(values: Any, rule: str) -> JsonDict | None:
@@ -27,3 +27,10 @@ def require_value(context: RuleContext, stage: str, rule: str) -> JsonDict:
     if found is None:
         raise UserError(f"This step needs what {rule!r} gives, but no {stage} step uses it. Add one to the template.")
     return found
+
+
+def require_space(context: RuleContext) -> DraftSpace:
+    """Return the private workspace; a rule of this class always has one."""
+    if context.space is None:
+        raise StageFailed("This step needs a workspace. Use it in a draft or a verify stage.")
+    return context.space
