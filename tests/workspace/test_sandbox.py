@@ -110,9 +110,10 @@ def test_command_has_no_power(sandbox: Sandbox, tmp_path: Path) -> None:
 
 def test_nothing_is_left_running(sandbox: Sandbox, tmp_path: Path) -> None:
     """Also what detaches itself ends with the command."""
-    done = shell(sandbox, tmp_path, "setsid sleep 54321 >/dev/null 2>&1 & echo started")
+    seconds = str(100_000 + os.getpid())  # this test's own, however many run beside it
+    done = shell(sandbox, tmp_path, f"setsid sleep {seconds} >/dev/null 2>&1 & echo started")
     assert done.stdout == b"started\n"
-    running = [path for path in Path("/proc").glob("[0-9]*/cmdline") if _reads(path) == b"sleep\x0054321\x00"]
+    running = [path for path in Path("/proc").glob("[0-9]*/cmdline") if _reads(path) == f"sleep\0{seconds}\0".encode()]
     assert running == []
 
 
