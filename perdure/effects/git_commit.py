@@ -20,7 +20,7 @@ from perdure.effects.arguments import (
     text_argument,
 )
 from perdure.effects.base import Blobs, EffectContext, EffectDraft, EffectRequest, Found, Probe
-from perdure.effects.git_refs import check_ref, log_environment, probe_ref, shown
+from perdure.effects.git_refs import check_ref, log_environment, probe_ref, shown, unsigned_note
 from perdure.errors import EffectFailed, PerdureError, UserError
 from perdure.workspace.checkout import filtered_paths, find_checkout, open_checkout, unfinished
 from perdure.workspace.git import Repository, open_repository
@@ -63,7 +63,7 @@ class GitCommit:
         branch = short_ref(ref)
         return EffectDraft(
             body=body,
-            summary=_size(repository, old, new, pack, context.blobs),
+            summary=_size(repository, old, new, pack, context.blobs) + unsigned_note(repository, "commit.gpgsign"),
             target=f"git:{repository.identity}",
             inverse=Inverse(summary=f"move {branch} back", kind=self.kind, version=self.version, body=back),
             requires=_requires(branch, old, place),

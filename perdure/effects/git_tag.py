@@ -18,7 +18,7 @@ from perdure.effects.arguments import (
     text_argument,
 )
 from perdure.effects.base import EffectContext, EffectDraft, EffectRequest, Found, Probe
-from perdure.effects.git_refs import check_ref, is_none, log_environment, probe_ref
+from perdure.effects.git_refs import check_ref, is_none, log_environment, probe_ref, unsigned_note
 from perdure.errors import EffectFailed, PerdureError, UserError
 from perdure.workspace.git import Repository, identity
 from perdure.workspace.refs import full_ref, short_ref, zero_id
@@ -59,7 +59,7 @@ class GitTag:
         }
         return EffectDraft(
             body=body,
-            summary=f"{short_ref(ref)} → {at[:7]}",
+            summary=f"{short_ref(ref)} → {at[:7]}{unsigned_note(repository, 'tag.gpgsign')}",
             target=f"git:{repository.identity}",
             inverse=Inverse(
                 summary="delete while ours",
