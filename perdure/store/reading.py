@@ -124,7 +124,7 @@ class Reader:
     def _name_artifacts(self, job_id: str) -> Iterator[tuple[str, BlobRef]]:
         for body in self._stage_bodies(job_id):
             if body.get("result"):
-                yield ".".join(filter(None, (body["stage"], body.get("name")))), BlobRef.model_validate(body["result"])
+                yield from self._name_result(body)
         for row in self._ledger.job_plans(job_id):
             yield f"plan.{row.round}", row.ref
             for verdict in self.load_plan(row).envelope.verdicts:
@@ -133,6 +133,14 @@ class Reader:
         for intent in self._ledger.intents(job_id=job_id):
             if intent.receipt_ref:
                 yield f"receipt.{intent.effect_id}.{intent.direction}", intent.receipt_ref
+
+    def _name_result(self, body: JsonDict) -> Iterator[tuple[str, BlobRef]]:
+        """A step's result, and what its command said: a red check leaves no plan that would name its log."""
+        name = ".".join(filter(None, (body["stage"], body.get("name"))))
+        ref = BlobRef.model_validate(body["result"])
+        yield name, ref
+        if body["stage"] == "verify" and self._blobs.has(ref) and (log := _log_in(self._blobs.get_json(ref))):
+            yield f"{name}.log", log
 
     def _stage_bodies(self, job_id: str) -> Iterator[JsonDict]:
         after = 0
@@ -146,6 +154,13 @@ class Reader:
         for row in self._ledger.job_plans(job_id):
             found.update(_named_in(self.load_plan(row).model_dump(mode="json")))
         return found
+
+
+def _log_in(result: Any) -> BlobRef | None:
+    """The log that a check's result names; ``None`` where there is none."""
+    value = result.get("value") if isinstance(result, dict) else None
+    log = value.get("log") if isinstance(value, dict) else None
+    return BlobRef.model_validate(log) if log else None
 
 
 def _named_in(value: Any) -> Iterator[BlobRef]:

@@ -1,5 +1,6 @@
 """What can be asked about jobs and plans, and what every error looks like."""
 
+import json
 import threading
 import time
 from collections.abc import Callable
@@ -141,6 +142,19 @@ def test_artifacts_and_their_bytes(world: Installed, owner: httpx.Client) -> Non
     assert answer.content == b"\x00<script>"
     assert answer.headers["content-type"] == "application/octet-stream"
     assert answer.headers["x-content-type-options"] == "nosniff"
+
+
+def test_the_log_of_a_red_check_can_be_read(world: Installed, owner: httpx.Client) -> None:
+    """A red check ends its job before any plan: its log is an artifact of the job all the same."""
+    job_id = world.admit("red")
+    log = world.blobs.put(b"1 failed\n")
+    result = json.dumps({"value": {"status": "failed", "log": log.model_dump(mode="json")}})
+    world.keep_result(job_id, "verify", "tests", result.encode())
+    world.keep_result(job_id, "verify", "entries_kept", b'{"value": {"status": "passed", "log": null}}')
+    listed = TypeAdapter(list[ArtifactView]).validate_json(owner.get("/v1/artifacts", params={"ref": job_id}).content)
+    assert [view.name for view in listed] == ["verify.tests", "verify.tests.log", "verify.entries_kept"]
+    answer = owner.get(f"/v1/blobs/{log.sha256}", params={"size": log.size_bytes, "ref": job_id})
+    assert answer.content == b"1 failed\n"
 
 
 def test_a_plans_own_files_belong_to_its_job(world: Installed, owner: httpx.Client) -> None:
