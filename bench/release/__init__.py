@@ -1,0 +1,1 @@
+"""Judges the release rules on real histories: ``python -m bench.release FILE``."""
