@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from perdure.errors import PerdureError, SetupError
 from perdure.runtime import ports
 from perdure.runtime.control import status
-from perdure.runtime.installation import LEDGER_DATABASE, MIN_FREE_BYTES, check_folder
+from perdure.runtime.installation import LEDGER_DATABASE, MIN_FREE_BYTES, check_folder, check_socket_path
 from perdure.runtime.payload_keys import KEY_FILE, load_keys
 from perdure.runtime.server import find_binary
 from perdure.settings import Settings
@@ -90,6 +90,7 @@ def _sandbox(settings: Settings) -> str:
 
 def _data_folder(settings: Settings) -> str:
     if not settings.data.exists():
+        check_socket_path(settings)
         return f"{settings.data} is not there yet; the first `perdure up` makes it"
     check_folder(settings)
     return str(settings.data)

@@ -50,7 +50,7 @@ def check_folder(settings: Settings) -> None:
     Raises:
         SetupError: it cannot.
     """
-    _check_socket_path(settings)
+    check_socket_path(settings)
     folder = settings.data
     try:
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
@@ -96,7 +96,8 @@ def explain(error: OSError, folder: Path) -> SetupError:
     return SetupError(f"The data folder {folder} cannot be used ({error}). Choose another with --data or PERDURE_DATA.")
 
 
-def _check_socket_path(settings: Settings) -> None:
+def check_socket_path(settings: Settings) -> None:
+    """See that the data folder's socket has a path that Linux takes. Raises ``SetupError`` when it has not."""
     size = len(os.fsencode(settings.socket))
     if size > MAX_SOCKET_BYTES:
         raise SetupError(

@@ -72,6 +72,15 @@ def test_taken_port_is_named(settings: Settings) -> None:
     assert f"port {port}, used by pid " in ports.detail
 
 
+def test_too_long_a_path_is_named_before_the_folder_is_made(settings: Settings, tmp_path: Path) -> None:
+    """A data folder that `up` would refuse for its length is red in the doctor too, and is not made."""
+    folder = tmp_path / ("x" * 110)
+    check = found(settings.model_copy(update={"data": folder}))["data folder"]
+    assert not check.ok
+    assert "path is too long" in check.detail
+    assert not folder.exists()
+
+
 def test_open_folder_and_lost_key_are_named(settings: Settings) -> None:
     """A folder open to others and a lost key are two faults, each with its cure."""
     prepare(settings)
