@@ -5,7 +5,7 @@ from __future__ import annotations
 from perdure.cli.door import Door
 from perdure.cli.paper import Paper, Span
 from perdure.cli.words import PHASES, counted, exit_code, own_words
-from perdure.contracts.http import AuditReport, JobView, Review
+from perdure.contracts.http import ArtifactView, AuditReport, JobView, Review
 from perdure.contracts.job import JobPhase
 from perdure.errors import NotFound, PerdureError
 
@@ -42,8 +42,17 @@ def _next(door: Door, job: JobView) -> list[Span]:
     if job.phase is JobPhase.done and not job.undone_by and _can_be_undone(plan_of(door, job)):
         return ["  Take back: ", (f"perdure undo {job.number}", "hint")]
     if job.phase in {JobPhase.failed, JobPhase.stuck}:
-        return ["  See: ", (f"perdure logs {job.number}", "hint")]
+        return ["  See: ", (_where_to_look(door, job), "hint")]
     return []
+
+
+def _where_to_look(door: Door, job: JobView) -> str:
+    """The command that shows why a job failed: the log of a check that its summary names, else its records."""
+    for artifact in door.get("/v1/artifacts", list[ArtifactView], ref=job.job_id):
+        check = artifact.name.removeprefix("verify.").removesuffix(".log")
+        if artifact.name == f"verify.{check}.log" and f" {check}: " in job.summary:
+            return f"perdure artifacts {job.number} {artifact.name}"
+    return f"perdure logs {job.number}"
 
 
 def _can_be_undone(review: Review | None) -> bool:

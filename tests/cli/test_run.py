@@ -140,6 +140,19 @@ def test_a_red_check_is_told_by_its_name(call: Call, world: World) -> None:
     assert "verify.tests ✗ 2 of 41 tests failed" in ended.out
 
 
+def test_a_red_check_is_told_with_where_its_log_is(call: Call, world: World) -> None:
+    """The last line names the command that shows the red check's log, not that of a green one."""
+
+    def red() -> None:
+        world.move(JobPhase.verifying)
+        for check in ("lint", "tests"):
+            world.put(f"verify.{check}.log", check.encode())
+        world.move(JobPhase.failed, "Verification is red: tests: make ended with 2.")
+
+    world.on_submit = red
+    assert "See: perdure artifacts 1 verify.tests.log" in call("run", "release").out
+
+
 def test_json_is_one_document_and_nothing_else(call: Call, world: World) -> None:
     """With --json stdout holds the job as one document: no progress, no question."""
     ended = call("run", "release", "--json")
