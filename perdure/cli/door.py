@@ -94,7 +94,8 @@ class Door:
             )
         if self._was_answered:
             return Unreachable(f"Perdure at {self._where} broke off ({_reason(error)}). See `perdure status`.")
-        return Unreachable(f"No Perdure answers at {self._where} ({_reason(error)}). Start it with `perdure up`.")
+        advice = "Start it with `perdure up`." if self._socket_path else "See that PERDURE_API is its address."
+        return Unreachable(f"No Perdure answers at {self._where} ({_reason(error)}). {advice}")
 
 
 @contextmanager

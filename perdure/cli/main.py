@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import os
 import sys
@@ -15,7 +16,7 @@ from perdure.cli import codes
 from perdure.cli.catalog import COMMANDS
 from perdure.cli.lazy import CONTEXT, LazyGroup, ReaderLeft
 from perdure.contracts.visible import visible
-from perdure.errors import PerdureError
+from perdure.errors import PerdureError, SetupError
 
 EPILOG = """\b
 A job is named by its number (3), its name (release-orders/3) or @last.
@@ -55,6 +56,9 @@ def perdure(ctx: click.Context, data: Path | None) -> int:
     return codes.OK
 
 
+_FULL = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO}
+
+
 def main(args: Sequence[str] | None = None) -> NoReturn:
     """Run the command line and end the process with its exit code."""
     sys.exit(run_line(list(sys.argv[1:] if args is None else args)))
@@ -62,15 +66,41 @@ def main(args: Sequence[str] | None = None) -> NoReturn:
 
 def run_line(args: list[str]) -> int:
     """Run one command line and return its exit code; every expected error becomes one message on stderr."""
+    _open_closed_output()
     _keep_output_printable()
     try:
         code = _invoke(args)
         sys.stdout.flush()
     except (ReaderLeft, BrokenPipeError):
-        # `perdure logs 3 | head`: the reader has what it wanted. Python would complain again when it ends.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        # `perdure logs 3 | head`: the reader has what it wanted.
+        _drop_output()
         return codes.OK
+    except OSError as error:
+        if error.errno not in _FULL or error.filename is not None:
+            raise
+        _drop_output()
+        return _say_error(_output_lost(error), as_json="--json" in args)
     return code
+
+
+def _output_lost(error: OSError) -> PerdureError:
+    """`perdure logs 3 > file` on a full disk."""
+    return SetupError(
+        f"The output could not be written to its end ({error.strerror}). Free some space where it goes to, then look "
+        "again: a job that was begun goes on, and `perdure jobs` lists it."
+    )
+
+
+def _drop_output() -> None:
+    """Send what is still to be written nowhere: Python would complain again when it ends."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+
+
+def _open_closed_output() -> None:
+    """`perdure jobs >&-`: a stream that was closed from outside takes everything and shows nothing."""
+    for name in ("stdout", "stderr"):
+        if getattr(sys, name) is None:
+            setattr(sys, name, Path(os.devnull).open("w", encoding="utf-8"))
 
 
 def _invoke(args: list[str]) -> int:

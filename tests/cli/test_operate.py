@@ -81,6 +81,7 @@ def test_another_machines_api_is_asked_with_the_token(call: Call, data: Path, mo
     assert {headers["Authorization"] for headers in world.headers} == {"Bearer perdure_secret"}
     ended = call("run", "release")
     assert ended.code == 69
+    assert "PERDURE_API" in ended.err and "perdure up" not in ended.err
     assert "perdure_secret" not in ended.err
     assert not (data / "run").exists()
 

@@ -35,3 +35,33 @@ def test_output_that_is_not_utf_8_is_still_complete(world: World, data: Path) ->
     )
     assert ended.returncode == 0, ended.stderr
     assert b"\\u25c6 waiting" in ended.stdout
+
+
+def test_output_that_cannot_be_written_is_said_and_is_no_traceback(world: World, data: Path) -> None:
+    """A full disk behind `> file` ends with one message, what to do, and the exit code of a machine not ready."""
+    world.freeze()
+    with Path("/dev/full").open("w") as full:
+        ended = subprocess.run(
+            [sys.executable, "-m", "perdure", "jobs"],
+            env={**os.environ, "PYTHONPATH": str(ROOT)},
+            stdout=full,
+            stderr=subprocess.PIPE,
+            text=True,
+            timeout=60,
+        )
+    assert ended.returncode == 69
+    assert ended.stderr.startswith("✗ The output could not be written to its end (No space left on device).")
+    assert ended.stderr.count("\n") == 1
+
+
+def test_closed_output_is_no_error(world: World, data: Path) -> None:
+    """`perdure jobs <&- >&-` does what it does and shows nothing."""
+    world.freeze()
+    ended = subprocess.run(
+        ["bash", "-c", f"{sys.executable} -m perdure jobs <&- >&-"],
+        env={**os.environ, "PYTHONPATH": str(ROOT)},
+        stderr=subprocess.PIPE,
+        text=True,
+        timeout=60,
+    )
+    assert (ended.returncode, ended.stderr) == (0, "")
