@@ -8,8 +8,11 @@ from typing import Any
 import pytest
 
 from perdure.effects.base import Found
+from perdure.effects.git_refs import log_environment
 from perdure.effects.git_tag import tag_bytes
 from perdure.errors import EffectFailed, UserError
+from perdure.workspace.git import open_repository
+from perdure.workspace.writing import open_writer
 from tests.support.world import AT, WHO, Planned, World
 
 
@@ -60,6 +63,20 @@ def test_tag_of_somebody_else_is_neither_overwritten_nor_deleted(world: World) -
         assert direction.check() != []
         with pytest.raises(EffectFailed):
             direction.do()
+    assert world.ref("v1.3.0") == theirs
+
+
+def test_tag_that_moves_at_the_last_moment_is_kept(world: World) -> None:
+    """Between the last look and the deletion the ref is compared once more, by git's own lock."""
+    planned = plan_tag(world)
+    planned.apply()
+    world.git("tag", "--force", "v1.3.0")
+    theirs = world.ref("v1.3.0")
+    who = log_environment(planned.body["who"])
+    with open_writer(open_repository(world.repo), world.context().runner, who) as writer:
+        for old, new in ((planned.body["new"], "0" * 40), ("0" * 40, planned.body["new"])):
+            with pytest.raises(EffectFailed):
+                writer.move_ref("refs/tags/v1.3.0", old, new, "race")
     assert world.ref("v1.3.0") == theirs
 
 

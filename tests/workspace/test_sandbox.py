@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import os
+import subprocess
 import sys
+import time
+from collections.abc import Callable
 from datetime import timedelta
 from pathlib import Path
 
@@ -113,8 +116,38 @@ def test_nothing_is_left_running(sandbox: Sandbox, tmp_path: Path) -> None:
     seconds = str(100_000 + os.getpid())  # this test's own, however many run beside it
     done = shell(sandbox, tmp_path, f"setsid sleep {seconds} >/dev/null 2>&1 & echo started")
     assert done.stdout == b"started\n"
-    running = [path for path in Path("/proc").glob("[0-9]*/cmdline") if _reads(path) == f"sleep\0{seconds}\0".encode()]
-    assert running == []
+    wait_until(lambda: not running(f"sleep\0{seconds}\0"))
+
+
+def test_command_dies_with_its_worker(tmp_path: Path) -> None:
+    """A worker that is killed leaves no sandboxed command behind."""
+    seconds = str(200_000 + os.getpid())
+    code = (
+        "import sys; from datetime import timedelta; from pathlib import Path\n"
+        "from perdure.workspace.sandbox import Sandbox\n"
+        "argv = ['sh', '-c', f'setsid sleep {sys.argv[2]} & sleep {sys.argv[2]}']\n"
+        "Sandbox.find().run(argv, workspace=Path(sys.argv[1]), limit=timedelta(minutes=5))\n"
+    )
+    worker = subprocess.Popen([sys.executable, "-c", code, str(tmp_path), seconds])
+    try:
+        wait_until(lambda: len(running(f"sleep\0{seconds}\0")) == 2)
+    finally:
+        worker.kill()
+        worker.wait()
+    wait_until(lambda: not running(f"sleep\0{seconds}\0"))
+
+
+def running(cmdline: str) -> list[Path]:
+    """Processes of this machine with exactly this command line."""
+    return [path for path in Path("/proc").glob("[0-9]*/cmdline") if _reads(path) == cmdline.encode()]
+
+
+def wait_until(holds: Callable[[], bool], seconds: float = 30) -> None:
+    """Poll a condition of the real world; fail when it never holds."""
+    deadline = time.monotonic() + seconds
+    while not holds():
+        assert time.monotonic() < deadline, "the condition never held"
+        time.sleep(0.01)
 
 
 def _reads(path: Path) -> bytes:
