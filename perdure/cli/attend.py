@@ -152,8 +152,9 @@ class Attendant:
         return self._answer(codes.WAITING)
 
     def _detach(self) -> int:
+        self._session.notes.line()  # the terminal has put ^C on the line
         self._session.notes.line(
-            f"\nDetached. {self.job.name} goes on.  Come back: ", (f"perdure show {self.job.number}", "hint")
+            f"Detached. {self.job.name} goes on.  Come back: ", (f"perdure show {self.job.number}", "hint")
         )
         return self._answer(codes.DETACHED)
 

@@ -92,6 +92,10 @@ class LiveLine:
             self.paper.write(painted)
         self._done += painted
         self._used += width
+        if self.paper.moves and self._used >= self.paper.columns:
+            # The terminal has wrapped it: there is no way back to its beginning, so it is not drawn again.
+            self.paper.write("\n")
+            self._done, self._used = "", 0
 
     def _break(self) -> None:
         if self.paper.moves:

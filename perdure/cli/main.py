@@ -100,7 +100,7 @@ def _open_closed_output() -> None:
     """`perdure jobs >&-`: a stream that was closed from outside takes everything and shows nothing."""
     for name in ("stdout", "stderr"):
         if getattr(sys, name) is None:
-            setattr(sys, name, Path(os.devnull).open("w", encoding="utf-8"))
+            setattr(sys, name, Path(os.devnull).open("w", encoding="utf-8"))  # noqa: SIM115 - open to the end
 
 
 def _invoke(args: list[str]) -> int:

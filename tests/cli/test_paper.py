@@ -71,3 +71,17 @@ def test_items_go_to_a_new_line_where_the_line_is_full() -> None:
     assert len(lines) > 1
     assert all(text_width(line) <= 40 for line in lines)
     assert " ".join(" ".join(lines).split()) == " ".join(f"item {number} ✓ done" for number in range(6))
+
+
+def test_an_item_wider_than_the_terminal_is_written_once() -> None:
+    """A line that the terminal has wrapped is not drawn again with every tick: its first rows would stay behind."""
+    out = io.StringIO()
+    sheet = Paper(out, is_terminal=True, moves=True, columns=20)
+    with LiveLine(sheet) as live:
+        live.start("release-orders/1")
+        live.add("gather ✓ 14 commits since v1.2.0")
+        for what in ("reading", "thinking", "writing"):
+            live.busy(what)
+        live.add("draft ✓")
+    assert out.getvalue().count("14 commits") == 1
+    assert "draft ✓" in out.getvalue()

@@ -51,7 +51,7 @@ def test_ctrl_c_detaches_and_says_how_to_come_back(terminal: Open, world: World)
     shown.expect("gather ")
     shown.interrupt()
     assert shown.end() == 130
-    assert "Detached. release-orders/1 goes on.  Come back: perdure show 1" in "\n".join(shown.screen())
+    assert "Detached. release-orders/1 goes on.  Come back: perdure show 1" in shown.screen()
 
 
 def test_the_diff_can_be_read_before_deciding(terminal: Open, world: World) -> None:
