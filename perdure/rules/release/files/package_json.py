@@ -1,47 +1,56 @@
-"""``package.json`` and the root's version in npm's lock files."""
+"""``package.json``, npm's lock files, and other JSON manifests that say ``version`` at the top."""
 
 from __future__ import annotations
 
 from typing import Any
 
-from perdure.rules.release.files.base import Found, Place
+from perdure.rules.release.files.base import Found, Place, VersionFormat
 from perdure.rules.release.files.json_text import find_value, load_object
 
 
-class PackageJson:
-    """npm's manifest."""
-
-    name = "package-json"
-    file_names = ("package.json",)
-
-    def find(self, text: str) -> Found:
-        document = load_object(text)
-        place = _find_place(text, document, ("version",))
-        name = document.get("name")
-        return Found((place,) if place else (), name if isinstance(name, str) else "")
+def find_manifest(text: str) -> Found:
+    """Find ``version`` at the top."""
+    document = load_object(text)
+    place = _find_place(text, document, ("version",))
+    name = document.get("name")
+    return Found((place,) if place else (), name if isinstance(name, str) else "")
 
 
-class PackageLock:
-    """npm's lock files: the package itself is named at the top and, since version 2, under the empty path."""
+def find_lock(text: str) -> Found:
+    """Find the versions of the repository's own packages; ``key`` is a package's folder, empty for the lock's own.
 
-    name = "package-lock"
-    file_names = ("package-lock.json", "npm-shrinkwrap.json")
+    The lock's own package is named at the top and, since version 2, under the empty path.
+    """
+    document = load_object(text)
+    packages = document.get("packages")
+    own = [path for path in packages if _is_own(path, packages[path])] if isinstance(packages, dict) else []
+    places = [_find_place(text, document, ("version",))]
+    places += [_find_place(text, document, ("packages", path, "version"), key=path) for path in own]
+    return Found(tuple(place for place in places if place))
 
-    def find(self, text: str) -> Found:
-        document = load_object(text)
-        places = [_find_place(text, document, path) for path in (("version",), ("packages", "", "version"))]
-        return Found(tuple(place for place in places if place))
+
+def _is_own(path: str, package: Any) -> bool:
+    """Workspaces stand under their folder; what is installed, and links to them, under ``node_modules``."""
+    return "node_modules" not in path.split("/") and isinstance(package, dict) and not package.get("link")
 
 
-def _find_place(text: str, document: dict[str, Any], path: tuple[str, ...]) -> Place | None:
+def _find_place(text: str, document: dict[str, Any], path: tuple[str, ...], *, key: str = "") -> Place | None:
     value: Any = document
-    for key in path:
-        value = value.get(key) if isinstance(value, dict) else None
+    for step in path:
+        value = value.get(step) if isinstance(value, dict) else None
     span = find_value(text, path)
     if not isinstance(value, str) or span is None:
         return None
     start, end = span[0] + 1, span[1] - 1
-    where = ".".join(key or '""' for key in path)
+    where = ".".join(step if step.replace("-", "").isalnum() else f'"{step}"' for step in path)
     if text[start:end] != value:
         raise ValueError(f"{where} is written with escapes; expected plain text")
-    return Place(where, value, start, end)
+    return Place(where, value, start, end, key=key)
+
+
+PACKAGE_JSON = VersionFormat("package-json", ("package.json",), find_manifest)
+COMPOSER = VersionFormat("composer", ("composer.json",), find_manifest)
+JSR = VersionFormat("jsr", ("jsr.json",), find_manifest)
+PACKAGE_LOCK = VersionFormat(
+    "package-lock", ("package-lock.json", "npm-shrinkwrap.json"), find_lock, names_own_package=False
+)

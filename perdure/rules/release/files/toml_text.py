@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 import tomllib
+from collections import Counter
 from dataclasses import dataclass
 from typing import Any
 
@@ -41,7 +42,10 @@ def find_string(text: str, path: tuple[str, ...]) -> StringSpan | None:
 
 
 def find_strings(text: str) -> list[StringSpan]:
-    """Return every one-line string value outside arrays, in the order of the text. ``text`` is valid TOML."""
+    """Return every one-line string value, in the order of the text. ``text`` is valid TOML.
+
+    In a path, ``[n]`` is the n-th table of an array of tables, and ``[]`` any element of an array.
+    """
     walker = _Walker(text)
     walker.walk_document()
     return walker.spans
@@ -54,6 +58,7 @@ class _Walker:
         self.spans: list[StringSpan] = []
         self._text = text
         self._at = 0
+        self._elements: Counter[tuple[str, ...]] = Counter()
 
     def walk_document(self) -> None:
         table: tuple[str, ...] = ()
@@ -71,7 +76,15 @@ class _Walker:
         key = self._read_key()
         self._at += 1 + is_array
         # An element of an array of tables is never what a single path names.
-        return (*key, _ELEMENT) if is_array else key
+        self._elements[key] += is_array
+        return (*key, f"[{self._elements[key] - 1}]") if is_array else self._enter_elements(key)
+
+    def _enter_elements(self, key: tuple[str, ...]) -> tuple[str, ...]:
+        """A table beneath an array of tables belongs to the array's newest element."""
+        for length in range(len(key) - 1, 0, -1):
+            if self._elements[key[:length]]:
+                return (*key[:length], f"[{self._elements[key[:length]] - 1}]", *key[length:])
+        return key
 
     def _walk_pair(self, table: tuple[str, ...]) -> None:
         key = self._read_key()

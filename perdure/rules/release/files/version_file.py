@@ -4,19 +4,23 @@ from __future__ import annotations
 
 import re
 
-from perdure.rules.release.files.base import Found, Place
+from perdure.rules.release.files.base import Found, Place, VersionFormat
 
 _ONLY_VERSION = re.compile(r"\s*v?(?P<version>\d+(?:\.\d+)*[0-9A-Za-z.+!-]*)\s*")
 
 
-class VersionFile:
-    """A bare version, perhaps behind a ``v``, with blanks around it."""
+def find_version(text: str) -> Found:
+    """Find a bare version, perhaps behind a ``v``, with blanks around it."""
+    match = _ONLY_VERSION.fullmatch(text)
+    if match is None:
+        return Found(notes=("it holds more than a version, so it is not written",))
+    return Found((Place("the whole file", match["version"], match.start("version"), match.end("version")),))
 
-    name = "version-file"
-    file_names = ("VERSION",)
 
-    def find(self, text: str) -> Found:
-        match = _ONLY_VERSION.fullmatch(text)
-        if match is None:
-            return Found(notes=("it holds more than a version, so it is not written",))
-        return Found((Place("the whole file", match["version"], match.start("version"), match.end("version")),))
+VERSION_FILE = VersionFormat(
+    "version-file",
+    ("VERSION", "VERSION.txt", "version.txt"),
+    find_version,
+    "text",
+    patterns=("*/VERSION", "src/*/VERSION"),
+)

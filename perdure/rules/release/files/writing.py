@@ -8,6 +8,7 @@ from perdure.contracts.base import JsonDict
 from perdure.errors import StageFailed
 from perdure.rules.base import DraftSpace, Rule, RuleContext, RuleResult
 from perdure.rules.release.files.base import find_places, replace_version
+from perdure.rules.release.files.elsewhere import find_elsewhere, tell_elsewhere
 from perdure.rules.release.files.gather import FILES
 from perdure.rules.release.files.registry import format_named
 from perdure.rules.release.results import find_value, require_space, require_value
@@ -21,32 +22,37 @@ _PROPOSE = "release.propose"
 def write_versions(arguments: JsonDict, context: RuleContext) -> RuleResult:
     """Write ``version`` into the version files that were gathered; every other byte stays.
 
-    After a first release a file that says ``0.0.0`` is a placeholder and stays as it is.
+    After a first release a file that says ``0.0.0`` is a placeholder and stays as it is. Files that still say the old
+    version afterwards are named, with the lines, in ``elsewhere`` and as a finding.
     """
     space, version = require_space(context), str(arguments["version"])
-    files = require_value(context, "gather", FILES)["files"]
+    gathered = require_value(context, "gather", FILES)
     release = find_value(context.results.get("analyze"), _PROPOSE) or {}
     written, findings = [], []
-    for file in files:
+    for file in gathered["files"]:
         old = [place["version"] for place in file["places"]]
         if release.get("last_version") and old and all(_PLACEHOLDER.fullmatch(said) for said in old):
             findings.append(f"{file['path']} says {old[0]}, a placeholder: it is left as it is.")
         elif old and _write_file(space, file, version):
             written.append({"path": file["path"], "places": file["places"], "version": version})
+    old_version = release.get("last_version") or gathered["version"]
+    left = find_elsewhere(space.root, gathered["path"], old_version) if old_version != version else []
+    value: JsonDict = {"rule": WRITE_VERSIONS, "files": written, "elsewhere": left}
     summary = f"{version} in {', '.join(file['path'] for file in written)}" if written else "no version file to change"
-    return RuleResult({"rule": WRITE_VERSIONS, "files": written}, summary, findings=findings)
+    return RuleResult(value, summary, findings=[*findings, *tell_elsewhere(left, old_version)])
 
 
 def _write_file(space: DraftSpace, file: JsonDict, version: str) -> bool:
-    """Write one file; return whether that changed it."""
+    """Write the gathered places of one file; return whether that changed it."""
     form, path = format_named(file["format"]), file["path"]
     data = space.read(path)
     if data is None:
         raise StageFailed(f"{path} was gathered but is not in the workspace. Run the job again.")
-    found = find_places(form, data, path).places
-    if [place.where for place in found] != [place["where"] for place in file["places"]]:
+    wheres = {place["where"] for place in file["places"]}
+    found = {place.where: place.version for place in find_places(form, data, path).places}
+    if any(found.get(place["where"]) not in (place["version"], version) for place in file["places"]):
         raise StageFailed(f"{path} in the workspace is not what was gathered. Run the job again.")
-    replaced = replace_version(form, data, version, path)
+    replaced = replace_version(form, data, version, path, wheres=wheres)
     if replaced != data:
         space.write(path, replaced)
     return replaced != data
@@ -58,11 +64,11 @@ def check_file(space: DraftSpace, file: JsonDict, version: str) -> str:
     if data is None:
         return f"{path} is gone from the draft."
     before = {place["where"]: place["version"] for place in file["places"]}
-    places = find_places(format_named(file["format"]), data, path).places
-    if {place.where for place in places} != set(before):
+    places = {place.where: place.version for place in find_places(format_named(file["format"]), data, path).places}
+    if not set(before) <= set(places):
         return f"{path} says its version in other places than before."
-    wrong = [place for place in places if place.version not in (version, before[place.where])]
-    return f"{path} says {wrong[0].version} ({wrong[0].where}); expected {version}." if wrong else ""
+    wrong = [where for where in before if places[where] not in (version, before[where])]
+    return f"{path} says {places[wrong[0]]} ({wrong[0]}); expected {version}." if wrong else ""
 
 
 VERSIONS_RULE = Rule(

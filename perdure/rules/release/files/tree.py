@@ -1,0 +1,92 @@
+"""All files of one commit by path, for formats that look further than one folder. Nothing is read through a link."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from functools import lru_cache
+
+from perdure.contracts.base import JsonDict, path_text
+from perdure.rules.git_branch import find_branch
+from perdure.rules.git_tree import CommitTree, join, open_input, package_path
+from perdure.workspace.git import Repository
+
+_REGULAR = ("100644", "100755")
+
+
+class CommitFiles:
+    """The files of a commit; ``folder`` is the package's, with ``/``, empty for the root."""
+
+    def __init__(self, repository: Repository, commit: str, folder: str) -> None:
+        self._repository = repository
+        self.commit = commit
+        self.folder = folder
+        # Says clearly when the folder is none.
+        self._top = CommitTree(repository, commit, folder)
+        self._objects = _list_files(repository, commit)
+
+    @classmethod
+    def open(cls, arguments: JsonDict) -> CommitFiles:
+        """Open the newest commit of ``branch`` (default: HEAD's) in ``repo``, at the folder ``path``.
+
+        Raises:
+            UserError: there is no such repository, branch or folder.
+        """
+        repository = open_input(arguments["repo"])
+        _, commit = find_branch(repository, str(arguments.get("branch") or ""))
+        return cls(repository, commit, package_path(repository, arguments.get("path")))
+
+    def has(self, path: str) -> bool:
+        """Whether there is a regular file at ``path`` (from the repository's root)."""
+        return path in self._objects
+
+    def read(self, path: str) -> bytes:
+        """Return a regular file's bytes. ``path`` is one that :meth:`has`."""
+        return self._repository.read("cat-file", "blob", self._objects[path])
+
+    def read_own(self, name: str) -> bytes | None:
+        """Return the bytes of a file directly in the package's folder; ``None`` when there is none.
+
+        Raises:
+            UserError: it is a symbolic link or no regular file: something else than what it names would change.
+        """
+        return self._top.read(name)
+
+    def match(self, patterns: Iterable[str]) -> list[str]:
+        """Return the paths beneath the package's folder that match a pattern, sorted, the shallow ones first."""
+        start = join(self.folder, "")
+        beneath = [path.removeprefix(start) for path in self._objects if path.startswith(start)]
+        wanted = compile_patterns(tuple(patterns))
+        found = [path for path in beneath if wanted.fullmatch(path)]
+        return [start + path for path in sorted(found, key=lambda path: (path.count("/"), path))]
+
+    def folders(self) -> set[str]:
+        """Every folder beneath the package's that holds a file, relative to it."""
+        start = join(self.folder, "")
+        beneath = (path.removeprefix(start) for path in self._objects if path.startswith(start))
+        return {path.rpartition("/")[0] for path in beneath} - {""}
+
+    def above(self) -> list[str]:
+        """The package's folder and those that hold it, the nearest first; the last is the root (empty)."""
+        parts = self.folder.split("/") if self.folder else []
+        return ["/".join(parts[:length]) for length in range(len(parts), -1, -1)]
+
+
+@lru_cache(maxsize=64)
+def compile_patterns(patterns: tuple[str, ...]) -> re.Pattern[str]:
+    """One expression for all: a tree may have 100,000 paths."""
+    pieces = {"**/": r"(?:[^/]+/){0,4}", "*": r"[^/]*"}
+    split = [re.split(r"(\*\*/|\*)", pattern) for pattern in patterns]
+    return re.compile("|".join("".join(pieces.get(part, re.escape(part)) for part in parts) for parts in split))
+
+
+def _list_files(repository: Repository, commit: str) -> dict[str, str]:
+    """Object id by path of every regular file."""
+    found = {}
+    for line in repository.read("ls-tree", "-r", "-z", "--full-tree", commit).split(b"\0"):
+        facts, _, name = line.partition(b"\t")
+        if name:
+            mode, _, oid = facts.decode("ascii").split(" ")
+            if mode in _REGULAR:
+                found[path_text(name)] = oid
+    return found
