@@ -158,6 +158,8 @@ def _read_text(source: SourceName, path: Path) -> tuple[str, str]:
     """Return (text, problem). A repository's link could show any file of the owner's: it is not followed."""
     if source == "repository" and path.resolve() != path.parent.parent.parent.resolve() / REPOSITORY_FOLDER / path.name:
         return "", f"{path} is a link or lies behind one; expected a regular file in {REPOSITORY_FOLDER}."
+    if path.exists() and not path.is_file():  # opening a named pipe would wait for somebody to write
+        return "", f"{path} is no regular file; expected a UTF-8 text file."
     try:
         with path.open("rb") as file:
             data = file.read(SIZE_LIMIT_BYTES + 1)

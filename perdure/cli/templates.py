@@ -47,7 +47,7 @@ def list_templates(session: Session) -> None:
     if session.as_json:
         session.answer(found)
         return
-    rows: list[Row] = [[(one.name, "title"), one.source, standing(one), one.summary] for one in found]
+    rows: list[Row] = [[(one.name, "title"), one.source, standing(one), _what_it_does(one)] for one in found]
     session.paper.table(rows, header=("NAME", "FROM", "", "WHAT IT DOES"), shrink=3)
 
 
@@ -69,6 +69,12 @@ def show_template(session: Session, name: str) -> None:
     paper.line()
     for line in found.text.splitlines():
         paper.write(paper.code(line) + "\n")
+
+
+def _what_it_does(found: TemplateView) -> str:
+    """The summary; of a broken template the first thing that is wrong."""
+    first, *more = found.problem.splitlines() or [found.summary]
+    return more[0].strip() if more else first
 
 
 @command("validate", examples=[("perdure templates validate .perdure/jobs/memo.yaml", "exit code 64 when it is wrong")])

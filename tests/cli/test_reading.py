@@ -181,7 +181,8 @@ def test_templates_say_which_can_be_run(call: Call, world: World) -> None:
         template(problem="line 3: …", name="broken"),
     ]
     out = call("templates", "list").out
-    assert "release  repository  ✓" in out and "◆ not trusted" in out and "✗ broken" in out
+    assert "release  repository  ✓" in out and "◆ not trusted" in out
+    assert "✗ broken" in out and "line 3: …" in out
     world.routes["GET /v1/template"] = lambda query, body: template()
     shown = call("templates", "show", "memo").out
     assert "to     string  needed   who reads it" in shown and "name: memo" in shown

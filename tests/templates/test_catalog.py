@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import os
 from pathlib import Path
 
 import pytest
@@ -121,6 +122,18 @@ def test_what_is_no_text_is_listed_with_its_problem(catalog: Catalog, repository
     view = describe_entry(catalog.list(repository)[-1], trusted=False, check=accept)
     assert view.name == "odd"
     assert "odd.yaml" in view.problem
+
+
+@pytest.mark.timeout(20)
+def test_what_is_no_file_is_listed_with_its_problem(catalog: Catalog, repository: Path) -> None:
+    """A folder or a named pipe with a template's name is told, and nobody waits for the pipe's other end."""
+    jobs = put(repository / ".perdure" / "jobs", "notes").parent
+    (jobs / "folder.yaml").mkdir()
+    os.mkfifo(jobs / "pipe.yaml")
+    found = {entry.name: entry.problem for entry in catalog.list(repository) if entry.source == "repository"}
+    assert found["notes"] == ""
+    assert "no regular file" in found["folder"]
+    assert "no regular file" in found["pipe"]
 
 
 def test_a_template_is_called_as_its_file_is(catalog: Catalog, repository: Path) -> None:
