@@ -268,6 +268,18 @@ class Client:
         done = [key[:2] for key, state in fates.items() if key[2] == "do" and state == "done"]
         if all(fates.get((*key, "undo")) in {"done", "already"} for key in done):
             raise Conflict(f"{job.name} ({job.phase}) left nothing in the world that could be taken back.")
+        if other := self._open_undo_of(job):
+            raise Conflict(
+                f"{other.name} is already taking {job.name} back: it is {other.phase}. "
+                f"`perdure show {other.number}` follows it, `perdure cancel {other.number}` ends it."
+            )
+
+    def _open_undo_of(self, job: JobView) -> JobView | None:
+        """The job that waits to take ``job`` back; one that has no plan yet is not seen."""
+        for other in self.ledger.jobs(thread=job.thread, open_only=True, limit=500):
+            if other.digest and self.ledger.plan(other.digest).undoes == job.job_id:
+                return other
+        return None
 
     def _is_admitted(self, job_id: str) -> bool:
         try:

@@ -92,6 +92,8 @@ def test_what_was_approved_is_applied_and_can_be_taken_back(owner: httpx.Client,
         owner.post("/v1/undo", params={"ref": str(job.number)}, json={"request_id": new_id("u")}, timeout=60).content
     )
     undoing = follow(owner, undoing, {JobPhase.waiting})
+    twice = owner.post("/v1/undo", params={"ref": job.job_id}, json={"request_id": new_id("u")})
+    assert (twice.status_code, f"perdure show {undoing.number}" in problem(twice).message) == (409, True)
     decide(owner, undoing.digest, "approve").raise_for_status()
     follow(owner, undoing, {JobPhase.done})
     assert not list(root.iterdir())
