@@ -18,7 +18,7 @@ from perdure.store.events import append_event, clean
 from perdure.store.jobs import is_final, job_row
 from perdure.store.permits import find_permit, permit_of, spend_permit
 from perdure.store.plans import plan_row
-from perdure.store.rows import BeginEffect, IntentRow, PermitRow, TargetBusy
+from perdure.store.rows import BeginEffect, IntentRow, OpenEnd, PermitRow, TargetBusy
 
 NOT_BEGUN = ("already", "drift", "refused", "stopped")
 """How an effect may end without an intent: it was never begun."""
@@ -106,18 +106,20 @@ def close_application(connection: Connection, close: CloseApplicationInput, at: 
     """Release the target locks and write the end; a no-op when it ended so before.
 
     Raises:
-        Conflict: it ended otherwise before; or it would end as ``applied``, ``undone`` or ``drift`` while the end of
-            an effect is not written.
+        Conflict: it ended otherwise before, or nobody was permitted to apply what is said to be applied or undone.
+        OpenEnd: it would end as ``applied``, ``undone`` or ``drift`` while the end of an effect is not written.
     """
     permit = permit_of(connection, close.application_id)
-    if permit is not None:
+    if permit is None:
+        _refuse_unpermitted_end(close)
+    else:
         if permit.closed == close.state:
             return
         if permit.closed and not _takes_back_a_part(permit, close):
             raise Conflict(
                 f"{close.application_id} ended as {permit.closed!r}; it cannot end as {close.state!r} as well."
             )
-        _refuse_open_end(connection, close)
+        _refuse_open_end(connection, permit, close)
     _, is_new = append_event(
         connection,
         thread=job_row(connection, close.job_id).thread,
@@ -268,17 +270,23 @@ def _write_unbegun(connection: Connection, receipt: Receipt) -> None:
     intents.insert_intent(connection, begin, receipt.state, attempts=0, started_at=None)
 
 
-def _refuse_open_end(connection: Connection, close: CloseApplicationInput) -> None:
+def _refuse_unpermitted_end(close: CloseApplicationInput) -> None:
+    if close.state in ("applied", "undone"):
+        raise Conflict(f"{close.application_id} cannot end as {close.state!r}: nobody was permitted to begin it.")
+
+
+def _refuse_open_end(connection: Connection, permit: PermitRow, close: CloseApplicationInput) -> None:
     if close.state not in ("applied", "undone", "drift"):
         return  # refused, stuck and cancelled may leave an effect in doubt: a person was told
-    open_ones = [
-        row for row in intents.list_intents(connection, application_id=close.application_id) if not row.is_final
-    ]
-    if open_ones:
-        raise Conflict(
-            f"{close.application_id} cannot end as {close.state!r}: effect {open_ones[0].index + 1} "
-            f"({open_ones[0].direction}) is {open_ones[0].state!r}."
-        )
+    rows = intents.list_intents(connection, application_id=close.application_id)
+    what = f"{close.application_id} cannot end as {close.state!r}"
+    for row in rows:
+        if not row.is_final:
+            raise OpenEnd(f"{what}: effect {row.index + 1} ({row.direction}) is {row.state!r}.")
+    ends = {(row.index, row.direction): row.state for row in rows}
+    for index in range(plan_row(connection, permit.digest).effects):
+        if close.state == "applied" and ends.get((index, "do")) not in GOES_ON:
+            raise OpenEnd(f"{what}: effect {index + 1} is {ends.get((index, 'do'), 'not begun')!r}.")
 
 
 def _name(begin: BeginEffect) -> str:

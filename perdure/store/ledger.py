@@ -10,13 +10,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from datetime import datetime, timedelta
 
-from perdure.contracts.application import CloseApplicationInput, Direction, Receipt
+from perdure.contracts.application import ApplicationStanding, CloseApplicationInput, Direction, Receipt
 from perdure.contracts.base import BlobRef, JsonDict
 from perdure.contracts.decisions import CloseGateInput, GateInput, SignedDecision
 from perdure.contracts.http import EventView, JobView, TokenView
 from perdure.contracts.job import Admission, AdmitInput, NoteInput, PlanRef
 from perdure.contracts.plan import Envelope
-from perdure.store import access, arbiter, decisions, erasure, events, intents, jobs, permits, plans
+from perdure.store import access, arbiter, decisions, erasure, events, intents, jobs, permits, plans, standing
 from perdure.store.database import PATIENCE, Database
 from perdure.store.migrate import prepare_ledger
 from perdure.store.rows import BeginEffect, IntentRow, PermitRow, PlanRow, TargetBusy
@@ -264,10 +264,21 @@ class Ledger:
         """Release the application's targets and write its end; a no-op when it ended so before.
 
         Raises:
-            Conflict: it ended otherwise, or an effect's end is still open.
+            Conflict: it ended otherwise, or was never permitted.
+            OpenEnd: a ``Conflict``; the end of an effect is not written.
         """
         with self.database.write() as connection:
             arbiter.close_application(connection, close, at)
+
+    def standing(self, application_id: str) -> ApplicationStanding:
+        """Return how an application stands; ``open`` also when there is none."""
+        with self.database.read() as connection:
+            return standing.application_standing(connection, application_id)
+
+    def gate_detail(self, digest: str) -> str:
+        """Return what was written about the end of a plan's gate; empty while it is open. Raises ``NotFound``."""
+        with self.database.read() as connection:
+            return standing.gate_detail(connection, digest)
 
     # Access
 

@@ -8,11 +8,15 @@ from datetime import datetime
 from perdure.contracts.application import Direction
 from perdure.contracts.base import BlobRef
 from perdure.contracts.http import GateState
-from perdure.errors import Refused
+from perdure.errors import Conflict, Refused
 
 
 class TargetBusy(Refused):
     """Another application holds the target. The one refusal that may pass by itself: wait and ask again."""
+
+
+class OpenEnd(Conflict):
+    """An application cannot be said to have ended: the end of an effect of its plan is not written."""
 
 
 @dataclass(frozen=True)
