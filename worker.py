@@ -19,6 +19,7 @@ from temporalio.worker import Worker
 from temporalio.worker.workflow_sandbox import SandboxedWorkflowRunner, SandboxRestrictions
 
 from activities.applying import Applier
+from activities.claims import ClaimActivities
 from activities.effects import EffectActivities
 from activities.histories import HistoryActivities
 from activities.ledger import Decisions, LedgerActivities
@@ -33,6 +34,7 @@ from perdure.errors import PerdureError, SetupError
 from perdure.policy.templates import check_template
 from perdure.rules.registry import default_rules
 from perdure.runtime.connect import connect
+from perdure.runtime.doorkeeper import Doorkeeper
 from perdure.runtime.journal import JournalInterceptor, fail_predecessors
 from perdure.runtime.renderer import Renderer
 from perdure.settings import Settings
@@ -76,23 +78,30 @@ def build_activities(
         PlanActivities(tools, effects, undo),
         EffectActivities(ledger, blobs, decisions, effects, applier),
         HistoryActivities(client, ledger, blobs),
+        ClaimActivities(client),
     ]
     found = [getattr(room, name) for room in rooms for name in dir(room)]
     return [method for method in found if hasattr(method, "__temporal_activity_definition")]
 
 
+def workflow_options() -> dict[str, Any]:
+    """How workflows run, also when recorded histories are replayed: sandboxed; the library is passed through."""
+    restrictions = SandboxRestrictions.default.with_passthrough_modules("perdure", "rfc8785", "annotated_types")
+    return {
+        "workflows": WORKFLOWS,
+        "workflow_runner": SandboxedWorkflowRunner(restrictions=restrictions),
+        "workflow_failure_exception_types": [PerdureError],
+    }
+
+
 def build_worker(client: Client, settings: Settings, ledger: Ledger, renderer: Renderer, **options: Any) -> Worker:
-    """A worker on the one queue. Workflows run sandboxed; the library is passed through, the workflows are not."""
+    """A worker on the one queue."""
     return Worker(
         client,
         task_queue=names.QUEUE,
-        workflows=WORKFLOWS,
+        **workflow_options(),
         activities=build_activities(client, settings, ledger, renderer),
-        workflow_runner=SandboxedWorkflowRunner(
-            restrictions=SandboxRestrictions.default.with_passthrough_modules("perdure", "rfc8785", "annotated_types")
-        ),
-        workflow_failure_exception_types=[PerdureError],
-        interceptors=[JournalInterceptor(settings.journal)],
+        interceptors=[Doorkeeper(), JournalInterceptor(settings.journal)],
         sticky_queue_schedule_to_start_timeout=timedelta(seconds=1),
         max_heartbeat_throttle_interval=timedelta(seconds=1),
         graceful_shutdown_timeout=timedelta(seconds=10),

@@ -13,6 +13,7 @@ from pathlib import Path
 
 from activities.ledger import Decisions
 from activities.running import again_later
+from activities.turns import StillTaken, Turns
 from perdure.contracts.application import EffectInput, EffectOutcome, EffectState, Receipt
 from perdure.contracts.base import JsonDict
 from perdure.contracts.names import JobId
@@ -64,6 +65,7 @@ class Applier:
         self._effects = effects
         self._locks = locks
         self._secrets = secrets
+        self._turns = Turns()
 
     def find_drift(self, plan: Plan, application_id: str) -> list[str]:
         """Preconditions that do not hold, one sentence each; reads only. Effects already begun are not asked."""
@@ -77,12 +79,25 @@ class Applier:
         return drift
 
     def apply(self, question: EffectInput) -> EffectOutcome:
-        """Apply or take back one effect. A fate that is already known is only repeated."""
+        """Apply or take back one effect. A fate that is already known is only repeated.
+
+        An attempt of the same effect that still runs in this process (Temporal gave up on it, or somebody answered in
+        its place) is waited for. An effect before this one whose end is not written is what the answer is about.
+        """
+        try:
+            with self._turns.take((question.application_id, question.index, question.direction)):
+                return self._apply(question)
+        except StillTaken as taken:
+            raise again_later("an earlier attempt still runs in this worker", "StillRunning") from taken
+
+    def _apply(self, question: EffectInput) -> EffectOutcome:
         plan = read_plan(question.digest, self._blobs.get(question.ref))
         planned = plan.effects[question.index]
         prior = self._ledger.intent(question.application_id, question.index, question.direction)
         if prior is not None and prior.is_final:
             return self._outcome(question, planned, prior.state, prior.detail)
+        if question.direction == "do" and (behind := self._first_behind(question)) is not None:
+            return EffectOutcome(index=behind, state="refused", detail=f"how effect {behind + 1} ended is not written")
         inverse, target = planned.inverse, plan.envelope.lock or planned.target
         if question.direction == "undo":
             reason = self._why_not_undo(question, plan, inverse)
@@ -95,9 +110,28 @@ class Applier:
         with self._target(deed, prior):
             return self._attempt(deed, prior)
 
+    def _first_behind(self, question: EffectInput) -> int | None:
+        """The first effect before this one that has no final end in the ledger."""
+        rows = self._ledger.intents(application_id=question.application_id)
+        ended = {row.index for row in rows if row.direction == "do" and row.is_final}
+        return next((index for index in range(question.index) if index not in ended), None)
+
+    def find_left(self, application_id: str, plan: Plan) -> list[int]:
+        """Effects of ours that are done, would have to be taken back, and were not."""
+        rows = {(row.index, row.direction): row for row in self._ledger.intents(application_id=application_id)}
+        left = []
+        for index, planned in enumerate(plan.effects):
+            forward, back = rows.get((index, "do")), rows.get((index, "undo"))
+            is_done = forward is not None and forward.state == "done" and not planned.inverse.none_needed
+            if is_done and (back is None or back.state not in ("done", "already")):
+                left.append(index)
+        return left
+
     def _why_not_undo(self, question: EffectInput, plan: Plan, inverse: Inverse) -> tuple[EffectState, str] | None:
         """Why there is nothing to take back, or why it cannot be; ``None`` when it must be taken back."""
         forward = self._ledger.intent(question.application_id, question.index, "do")
+        if forward is not None and not forward.is_final:
+            return "failed", f"nobody knows what became of it ({forward.state})"
         if forward is None or forward.state != "done":
             return "already", "never happened by us: nothing to take back"
         if inverse.none_needed:

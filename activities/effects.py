@@ -12,17 +12,21 @@ from activities.ledger import Decisions
 from activities.running import in_thread
 from perdure.contracts import names
 from perdure.contracts.application import (
+    ApplicationStanding,
     CloseApplicationInput,
+    CloseApplicationResult,
     EffectInput,
     EffectOutcome,
     OpenApplicationInput,
     OpenApplicationResult,
+    ReadApplicationInput,
 )
-from perdure.contracts.job import Done, JobPhase, NoteInput
+from perdure.contracts.job import JobPhase, NoteInput
 from perdure.contracts.plan import Plan, read_plan
 from perdure.effects.base import Blobs, Effect
 from perdure.errors import Refused
 from perdure.store.ledger import Ledger
+from perdure.store.rows import OpenEnd
 
 
 class EffectActivities:
@@ -45,6 +49,9 @@ class EffectActivities:
     def _open(self, question: OpenApplicationInput) -> OpenApplicationResult:
         now = datetime.now(UTC)
         plan = read_plan(question.digest, self._blobs.get(question.ref))
+        standing = self._ledger.standing(question.application_id)
+        if standing.state != "open" and self._ledger.permit(question.digest) is not None:
+            return OpenApplicationResult(state="ended", detail=standing.detail, end=standing.state)
         try:
             self._confirm(question, plan, now)
         except Refused as refusal:
@@ -82,7 +89,23 @@ class EffectActivities:
         return await in_thread(lambda: self._applier.apply(question))
 
     @activity.defn(name=names.CLOSE_APPLICATION)
-    async def close_application(self, closing: CloseApplicationInput) -> Done:
-        """Release the targets and write the end; once per (application, state)."""
-        await in_thread(lambda: self._ledger.close_application(closing, at=datetime.now(UTC)))
-        return Done()
+    async def close_application(self, closing: CloseApplicationInput) -> CloseApplicationResult:
+        """Release the targets and write the end; once per (application, state). Not while an effect has no end."""
+        return await in_thread(lambda: self._close(closing))
+
+    def _close(self, closing: CloseApplicationInput) -> CloseApplicationResult:
+        if closing.state == "undone":
+            plan = read_plan(closing.digest, self._blobs.get(self._ledger.plan(closing.digest).ref))
+            left = self._applier.find_left(closing.application_id, plan)
+            if left:
+                return CloseApplicationResult(closed=False, detail=f"effect {left[-1] + 1} was not taken back")
+        try:
+            self._ledger.close_application(closing, at=datetime.now(UTC))
+        except OpenEnd as open_end:
+            return CloseApplicationResult(closed=False, detail=open_end.message)
+        return CloseApplicationResult()
+
+    @activity.defn(name=names.READ_APPLICATION)
+    async def read_application(self, question: ReadApplicationInput) -> ApplicationStanding:
+        """How an application stands. Reads only."""
+        return await in_thread(lambda: self._ledger.standing(question.application_id))

@@ -10,21 +10,24 @@ from temporalio import activity
 from activities.running import in_thread
 from perdure.contracts import names
 from perdure.contracts.application import Direction
+from perdure.contracts.base import BlobRef
 from perdure.contracts.decisions import CloseGateInput, Decision, EndGateInput, GateEnd, GateInput, Weighing, WeighInput
 from perdure.contracts.job import (
     Admission,
     AdmitInput,
     Done,
     JobPhase,
+    JobSpec,
     NoteInput,
     RequestsInput,
     RequestsResult,
 )
 from perdure.contracts.plan import Plan, read_plan
 from perdure.effects.base import Blobs
-from perdure.errors import Conflict
+from perdure.errors import Conflict, Refused
 from perdure.policy.gates import weigh
 from perdure.store.ledger import Ledger
+from perdure.store.plans import NOT_OPENED, OPEN
 from perdure.store.signing import verify
 
 PublicKeys = Callable[[], Mapping[str, bytes]]
@@ -76,21 +79,45 @@ class LedgerActivities:
 
     @activity.defn(name=names.NOTE_JOB)
     async def note_job(self, note: NoteInput) -> Done:
-        """Write a job's phase; once per (job, step)."""
-        await in_thread(lambda: self._ledger.note_job(note, workflow_id=note.job_id, at=_now()))
+        """Write a job's phase; once per (job or application, step)."""
+        await in_thread(lambda: self._note_job(note))
         return Done()
+
+    def _note_job(self, note: NoteInput) -> None:
+        said_by = note.said_by or note.job_id
+        if names.job_of(said_by) != note.job_id:
+            raise Refused(f"{said_by} has nothing to say about {note.job_id}. Nothing was recorded.")
+        if note.phase is JobPhase.done and not self._is_done(note.job_id):
+            raise Refused(f"{note.job_id} is not done: the ledger knows of no plan of it that was applied.")
+        self._ledger.note_job(note, workflow_id=said_by, at=_now())
+
+    def _is_done(self, job_id: str) -> bool:
+        """Whether the newest plan of a job was applied to its end, or was all that was asked for."""
+        plan = self._ledger.job_plans(job_id)[-1]
+        permit = self._ledger.permit(plan.digest)
+        if permit is not None:
+            return permit.closed == "applied"
+        return plan.state == NOT_OPENED and self._spec_of(job_id).plan_only
+
+    def _spec_of(self, job_id: str) -> JobSpec:
+        admitted = next(event for event in self._ledger.events(job_id=job_id) if event.kind == "job.admitted")
+        return JobSpec.model_validate_json(self._blobs.get(BlobRef.model_validate(admitted.body["spec"])))
 
     @activity.defn(name=names.OPEN_GATE)
     async def open_gate(self, gate: GateInput) -> Done:
-        """Open the gate in the ledger, from when on decisions on its digest are taken; once per gate."""
-        await in_thread(lambda: self._open_gate(gate))
-        return Done()
+        """Open the gate in the ledger, from when on decisions on its digest are taken; once per gate.
 
-    def _open_gate(self, gate: GateInput) -> None:
+        Answers ``again`` when it was opened before.
+        """
+        return Done(state="again" if await in_thread(lambda: self._open_gate(gate)) else "")
+
+    def _open_gate(self, gate: GateInput) -> bool:
         now = _now()
+        again = self._ledger.plan(gate.digest).gate_id == gate.gate_id
         self._ledger.open_gate(gate, at=now)
         note = NoteInput(job_id=gate.job_id, step=0, phase=JobPhase.waiting, summary="")
         self._ledger.note_job(note, workflow_id=gate.gate_id, at=now)
+        return again
 
     @activity.defn(name=names.WEIGH_DECISIONS)
     async def weigh_decisions(self, question: WeighInput) -> Weighing:
@@ -109,9 +136,12 @@ class LedgerActivities:
     def _close_gate(self, question: EndGateInput) -> GateEnd:
         plan = read_plan(question.digest, self._blobs.get(question.ref))
         while True:
+            if self._ledger.plan(question.digest).state != OPEN:
+                return self._after_closing(question, plan)
             weighed = len(self._ledger.decisions(digest=question.digest))
             weighing = self._decisions.weigh(plan, question.digest, _now())
-            end = _end_of(question, weighing)
+            cancel = self._cancel_of(question.job_id) if question.proposed == "cancelled" else None
+            end = _end_of(weighing, cancel)
             if end.outcome == "open":
                 return end
             closing = CloseGateInput(
@@ -121,24 +151,48 @@ class LedgerActivities:
                 outcome=end.outcome,
                 detail=end.detail,
             )
-            if self._ledger.plan(question.digest).state == "open":
-                try:
-                    self._ledger.close_gate(closing, at=_now(), weighed=weighed)
-                except Conflict:  # somebody decided meanwhile: whoever was told "recorded" is heard
-                    continue
-            return self._after_closing(question, plan, end)
+            try:
+                self._ledger.close_gate(closing, at=_now(), weighed=weighed)
+            except Conflict:
+                if len(self._ledger.decisions(digest=question.digest)) == weighed:
+                    raise
+                continue  # somebody decided meanwhile: whoever was told "recorded" is heard
+            return self._after_closing(question, plan)
 
-    def _after_closing(self, question: EndGateInput, plan: Plan, end: GateEnd) -> GateEnd:
+    def _after_closing(self, question: WeighInput | EndGateInput, plan: Plan) -> GateEnd:
         """The ledger's word on the gate stands, whoever wrote it; a satisfied one has its permit."""
-        written = self._ledger.plan(question.digest).state
-        if written == "satisfied":
-            self._ledger.grant_permit(
-                digest=question.digest,
-                job_id=question.job_id,
-                application_id=names.application_id(question.job_id, plan.envelope.round),
-                at=_now(),
-            )
-        return end if end.outcome == written else GateEnd.model_validate({"outcome": written, "edits": end.edits})
+        if self._ledger.plan(question.digest).state == "satisfied":
+            try:
+                self._ledger.grant_permit(
+                    digest=question.digest,
+                    job_id=question.job_id,
+                    application_id=names.application_id(question.job_id, plan.envelope.round),
+                    at=_now(),
+                )
+            except Refused as refusal:  # withdrawn since the gate closed: the applier is refused as well, and says so
+                activity.logger.info("%s", refusal.message)
+        return self._end_by_ledger(question.digest, plan)
+
+    @activity.defn(name=names.READ_GATE)
+    async def read_gate(self, question: WeighInput) -> GateEnd:
+        """How a gate ended, by the ledger: ``open`` while it has not or has no permit yet. Reads only."""
+        return await in_thread(lambda: self._read_gate(question))
+
+    def _read_gate(self, question: WeighInput) -> GateEnd:
+        row = self._ledger.plan(question.digest)
+        is_open = row.state in (NOT_OPENED, OPEN)
+        if is_open or (row.state == "satisfied" and self._ledger.permit(question.digest) is None):
+            return GateEnd(outcome="open")
+        return self._end_by_ledger(question.digest, read_plan(question.digest, self._blobs.get(question.ref)))
+
+    def _end_by_ledger(self, digest: str, plan: Plan) -> GateEnd:
+        outcome = self._ledger.plan(digest).state
+        changed = outcome == "changes_requested"
+        edits = self._decisions.weigh(plan, digest, _now()).edits if changed else None
+        return GateEnd.model_validate({"outcome": outcome, "detail": self._ledger.gate_detail(digest), "edits": edits})
+
+    def _cancel_of(self, job_id: str) -> Decision | None:
+        return next((decision for decision in self._decisions.on_job(job_id) if decision.kind == "cancel"), None)
 
     @activity.defn(name=names.WEIGH_REQUESTS)
     async def weigh_requests(self, question: RequestsInput) -> RequestsResult:
@@ -146,22 +200,18 @@ class LedgerActivities:
         return await in_thread(lambda: self._weigh_requests(question))
 
     def _weigh_requests(self, question: RequestsInput) -> RequestsResult:
-        cancels = [decision for decision in self._decisions.on_job(question.job_id) if decision.kind == "cancel"]
-        return RequestsResult(cancel=bool(cancels), by=cancels[0].by if cancels else "")
+        cancel = self._cancel_of(question.job_id)
+        return RequestsResult(cancel=cancel is not None, by=cancel.by if cancel else "")
 
 
-def _end_of(question: EndGateInput, weighing: Weighing) -> GateEnd:
-    """A cancel ends the gate; else decisions do; else the deadline."""
-    if question.proposed == "cancelled":
-        return GateEnd(outcome="cancelled", detail=question.detail)
-    if weighing.outcome in ("satisfied", "denied", "changes_requested"):
-        expired = question.proposed == "expired" and not weighing.by
-        outcome = "expired" if expired else weighing.outcome
-        detail = _say(outcome, weighing)
-        return GateEnd.model_validate({"outcome": outcome, "detail": detail, "edits": weighing.edits})
-    if question.proposed == "expired":
-        return GateEnd(outcome="expired", detail=", ".join(weighing.missing))
-    return GateEnd(outcome="open")
+def _end_of(weighing: Weighing, cancel: Decision | None) -> GateEnd:
+    """A signed cancel ends the gate; else decisions do; else the deadline, when it has passed."""
+    if cancel is not None:
+        return GateEnd(outcome="cancelled", detail=f"cancelled by {cancel.by}")
+    if weighing.outcome not in ("satisfied", "denied", "changes_requested"):
+        return GateEnd(outcome="open")
+    outcome = weighing.outcome if weighing.by else "expired"  # denied by nobody: too few by the deadline
+    return GateEnd.model_validate({"outcome": outcome, "detail": _say(outcome, weighing), "edits": weighing.edits})
 
 
 def _say(outcome: str, weighing: Weighing) -> str:

@@ -3,26 +3,25 @@
 from __future__ import annotations
 
 from datetime import timedelta
-from typing import Literal
 
 from temporalio import workflow
 from temporalio.exceptions import ActivityError
 
 from perdure.contracts import names
 from perdure.contracts.application import (
+    ApplicationEnd,
     ApplyInput,
     ApplyResult,
     CloseApplicationInput,
+    CloseApplicationResult,
     Direction,
     EffectInput,
     EffectOutcome,
     OpenApplicationInput,
     OpenApplicationResult,
 )
-from perdure.contracts.job import ChildEvent, Done, Poke
-from workflows.calls import call, cause_of, tell
-
-End = Literal["applied", "drift", "refused", "undone", "stuck", "cancelled"]
+from perdure.contracts.job import ChildEvent, Done, JobPhase, NoteInput, Poke
+from workflows.calls import call, cause_of, check_place, tell
 
 _MARGIN = timedelta(seconds=60)
 """Beside an effect's own limit: waiting for its lock, probing, verifying, writing the receipt."""
@@ -34,11 +33,13 @@ class ApplyWorkflow:
 
     @workflow.init
     def __init__(self, application: ApplyInput) -> None:
+        check_place(application.application_id, f"{application.application_id}/undo")
         self._application = application
         self._limits = list(application.attempt_limits)
         self._reached = application.next_effect
         self._seq = application.seq
         self._poked = False
+        self._went_back_again = False
 
     @workflow.run
     async def run(self, application: ApplyInput) -> ApplyResult:
@@ -47,10 +48,18 @@ class ApplyWorkflow:
             return await self._take_back(application.cause)
         if not self._limits:
             opened = await self._open()
-            if opened.state != "ready":
+            if opened.end is not None:
+                return await self._tell(opened.end, opened.detail)
+            if opened.state == "drift" or opened.state == "refused":
                 return await self._close(opened.state, opened.detail)
-        while self._reached < application.effects:
-            outcome = await self._settle(self._reached, "do")
+        return await self._go_forward()
+
+    async def _go_forward(self) -> ApplyResult:
+        while self._reached < len(self._limits):
+            outcome = await self._settle_surely(self._reached)
+            if outcome.index != self._reached:  # an end that we were told is not written: that effect comes first
+                self._reached = min(max(outcome.index, 0), self._reached)
+                continue
             if outcome.state == "drift":
                 return await self._close("drift", outcome.detail)
             if outcome.state == "refused" and self._reached == 0:
@@ -66,19 +75,32 @@ class ApplyWorkflow:
 
     async def _open(self) -> OpenApplicationResult:
         question = OpenApplicationInput.model_validate({**self._key(), "ref": self._application.ref})
-        opened = await call(names.OPEN_APPLICATION, question, OpenApplicationResult, limit=timedelta(minutes=5))
+        try:
+            opened = await call(names.OPEN_APPLICATION, question, OpenApplicationResult, limit=timedelta(minutes=5))
+        except ActivityError as error:  # its plan is gone or was changed: it is frozen again
+            return OpenApplicationResult(state="refused", detail=cause_of(error)[:500])
         self._limits = list(opened.attempt_limits)
         return opened
 
+    async def _settle_surely(self, index: int) -> EffectOutcome:
+        """Apply one effect. A failure is asked for twice: the ledger repeats its own, and no one else's."""
+        outcome = await self._settle(index, "do")
+        if outcome.state in ("done", "already", "drift"):
+            return outcome
+        return await self._settle(index, "do")
+
     async def _settle(self, index: int, direction: Direction) -> EffectOutcome:
-        """Apply one effect until its fate is known; what cannot be known waits for a person."""
+        """Ask for one effect until its fate is known; what cannot be known waits for a person."""
         while True:
             outcome = await self._apply_effect(index, direction)
+            if outcome.direction != direction or (direction == "undo" and outcome.index != index):
+                continue  # an answer to another question
             if outcome.state != "unknown":
                 return outcome
-            await self._tell("unknown", outcome.detail)
+            await self._note(JobPhase.unknown, outcome.detail)
             await workflow.wait_condition(lambda: self._poked)
             self._poked = False
+            await self._note(JobPhase.applying if direction == "do" else JobPhase.undoing, "")
 
     async def _apply_effect(self, index: int, direction: Direction) -> EffectOutcome:
         about = {"ref": self._application.ref, "index": index, "direction": direction}
@@ -91,7 +113,7 @@ class ApplyWorkflow:
 
     async def _take_back(self, cause: str) -> ApplyResult:
         """Undo what is done, newest first. The first undo that fails stops: older effects may be needed by it."""
-        await self._tell("undoing", cause)
+        await self._note(JobPhase.undoing, cause)
         while self._reached > 0:
             outcome = await self._settle(self._reached - 1, "undo")
             if outcome.state not in ("done", "already"):
@@ -102,22 +124,43 @@ class ApplyWorkflow:
             self._carry_on_when_long(undoing=True, cause=cause)
         return await self._close("undone", cause)
 
-    async def _close(self, state: End, detail: str) -> ApplyResult:
+    async def _close(self, state: ApplicationEnd, detail: str) -> ApplyResult:
+        """Write the end and tell the job, which asks the ledger: an end that cannot be written is told all the same."""
         closing = CloseApplicationInput.model_validate({**self._key(), "state": state, "detail": detail[:500]})
-        await call(names.CLOSE_APPLICATION, closing, Done)
-        await self._tell(state, detail)
+        try:
+            closed = await call(names.CLOSE_APPLICATION, closing, CloseApplicationResult)
+        except ActivityError as error:
+            return await self._tell(state, cause_of(error))
+        if closed.closed:
+            return await self._tell(state, detail)
+        return await self._go_again(state, detail)
+
+    async def _go_again(self, state: ApplicationEnd, detail: str) -> ApplyResult:
+        """The ledger knows of effects without an end: what is done is only repeated, the rest happens now."""
+        if state != "undone":
+            self._reached = 0
+            return await self._go_forward()
+        if self._went_back_again:
+            return await self._close("stuck", detail)
+        self._went_back_again = True
+        self._reached = max(len(self._limits), self._application.next_effect)
+        return await self._take_back(detail)
+
+    async def _tell(self, state: ApplicationEnd, detail: str) -> ApplyResult:
+        me = workflow.info().workflow_id
+        await tell(self._application.job_id, ChildEvent(child_id=me, seq=1, state=state, detail=detail[:500]))
         return ApplyResult(state=state, reached=self._reached, detail=detail[:500])
 
-    async def _tell(self, state: str, detail: str) -> None:
+    async def _note(self, phase: JobPhase, summary: str) -> None:
         self._seq += 1
-        event = ChildEvent(
-            child_id=workflow.info().workflow_id,
-            seq=self._seq,
-            state=state,
-            detail=detail[:500],
-            reached=self._reached,
+        note = NoteInput(
+            job_id=self._application.job_id,
+            step=self._seq,
+            phase=phase,
+            summary=summary[:500],
+            said_by=workflow.info().workflow_id,
         )
-        await tell(self._application.job_id, event)
+        await call(names.NOTE_JOB, note, Done)
 
     def _carry_on_when_long(self, *, undoing: bool = False, cause: str = "") -> None:
         if workflow.info().is_continue_as_new_suggested():

@@ -1,9 +1,14 @@
-"""How workflows call activities and speak to each other: by name, with a typed contract and explicit limits."""
+"""How workflows call activities and speak to each other: by name, with a typed contract and explicit limits.
+
+Whoever reaches Temporal's port can answer an activity in flight, fail it, or sit on an id that is ours. What is not
+ours is asked for again: every activity may run twice, and whether an effect may start is the ledger's word alone.
+"""
 
 from __future__ import annotations
 
+import asyncio
 from datetime import timedelta
-from typing import TypeVar
+from typing import TypeVar, cast
 
 from temporalio import workflow
 from temporalio.common import (
@@ -13,12 +18,18 @@ from temporalio.common import (
     TypedSearchAttributes,
     WorkflowIDReusePolicy,
 )
-from temporalio.exceptions import ActivityError, ApplicationError, WorkflowAlreadyStartedError
+from temporalio.exceptions import (
+    ActivityError,
+    ApplicationError,
+    CancelledError,
+    TimeoutError,
+    WorkflowAlreadyStartedError,
+)
 from temporalio.workflow import ActivityCancellationType, ParentClosePolicy
 
 from perdure.contracts import names
-from perdure.contracts.base import Contract
-from perdure.contracts.job import ChildEvent
+from perdure.contracts.base import Contract, Forged
+from perdure.contracts.job import ChildEvent, ClaimInput, ClaimResult, Poke
 
 Result = TypeVar("Result", bound=Contract)
 
@@ -32,6 +43,13 @@ PATIENT = RetryPolicy(
 """For activities that are idempotent and must come to an end: tried until they do, unless the error says never."""
 
 
+FORGED = "Forged"
+"""Type of the error that the converters make of a failure that no worker of ours reported."""
+
+AGAIN_FIRST, AGAIN_LONGEST = timedelta(seconds=1), timedelta(minutes=1)
+"""How long a forged answer is slept over before it is asked for again: a forger makes a workflow go round, not spin."""
+
+
 async def call(
     activity: str,
     argument: Contract,
@@ -41,6 +59,22 @@ async def call(
     retry: RetryPolicy = PATIENT,
 ) -> Result:
     """Run one activity; ``limit`` is start-to-close of each attempt. Errors arrive as ``ActivityError``."""
+    again = AGAIN_FIRST
+    while True:
+        try:
+            answer = await _ask(activity, argument, cast("type[Result]", result | Forged), limit, retry)
+        except ActivityError as error:
+            if not _is_forged(error, retry):
+                raise
+        else:
+            if not isinstance(answer, Forged):
+                return answer
+        workflow.logger.warning("an answer of %s was not given by a worker of ours; it is asked again", activity)
+        await workflow.sleep(again)
+        again = min(again * 2, AGAIN_LONGEST)
+
+
+async def _ask(activity: str, argument: Contract, result: type[Result], limit: timedelta, retry: RetryPolicy) -> Result:
     answer: Result = await workflow.execute_activity(
         activity,
         argument,
@@ -53,22 +87,60 @@ async def call(
     return answer
 
 
-async def start_child(name: str, argument: Contract, child_id: str) -> None:
-    """Start a child that outlives its parent; starting it twice is starting it once."""
+def _is_forged(error: ActivityError, retry: RetryPolicy) -> bool:
+    """Whether neither a worker of ours nor the server, by the limits that we gave it, ended this activity."""
+    cause = error.cause
+    if isinstance(cause, CancelledError):
+        task = asyncio.current_task()
+        return task is None or not task.cancelling()
+    if isinstance(cause, TimeoutError):
+        return not retry.maximum_attempts  # tried until it ends: the server never gives up on it
+    return not isinstance(cause, ApplicationError) or any(_is_refusal(part) for part in _causes(cause))
+
+
+def _is_refusal(error: BaseException) -> bool:
+    return isinstance(error, ApplicationError) and error.type == FORGED
+
+
+def _causes(error: BaseException | None) -> list[BaseException]:
+    found: list[BaseException] = []
+    while error is not None:
+        found.append(error)
+        error = error.__cause__
+    return found
+
+
+async def start_child(name: str, argument: Contract, child_id: str, *, once: bool = False) -> None:
+    """Start a child that outlives its parent; one that runs is left running, and a stranger on its id is ended first.
+
+    ``once``: not again when it has ended. Else starting an ended one again is harmless: it says what the ledger says.
+    """
+    reuse = WorkflowIDReusePolicy.REJECT_DUPLICATE if once else WorkflowIDReusePolicy.ALLOW_DUPLICATE
+    while not await _start(name, argument, child_id, reuse):
+        claim = ClaimInput(workflow_id=child_id, parent_id=workflow.info().workflow_id)
+        found = await call(names.CLAIM_ID, claim, ClaimResult)
+        if found.state == "ours":
+            workflow.logger.info("%s has been started before", child_id)
+            return
+        reuse = WorkflowIDReusePolicy.ALLOW_DUPLICATE
+
+
+async def _start(name: str, argument: Contract, child_id: str, reuse: WorkflowIDReusePolicy) -> bool:
     try:
         await workflow.start_child_workflow(
             name,
             argument,
             id=child_id,
             parent_close_policy=ParentClosePolicy.ABANDON,
-            id_reuse_policy=WorkflowIDReusePolicy.REJECT_DUPLICATE,
+            id_reuse_policy=reuse,
             task_timeout=TASK_LIMIT,
             search_attributes=TypedSearchAttributes(
                 [SearchAttributePair(SearchAttributeKey.for_keyword(names.CODE_ATTRIBUTE), names.CODE_GENERATION)]
             ),
         )
     except WorkflowAlreadyStartedError:
-        workflow.logger.info("%s has been started before", child_id)
+        return False
+    return True
 
 
 async def tell(workflow_id: str, event: ChildEvent) -> None:
@@ -77,6 +149,27 @@ async def tell(workflow_id: str, event: ChildEvent) -> None:
         await workflow.get_external_workflow_handle(workflow_id).signal(names.CHILD_SIGNAL, event)
     except ApplicationError as error:
         workflow.logger.warning("%s could not be told of %s: %s", workflow_id, event.state, error)
+
+
+async def poke(workflow_id: str, message: Poke) -> None:
+    """Make a child look into the ledger. One that has ended has looked."""
+    try:
+        await workflow.get_external_workflow_handle(workflow_id).signal(names.POKE_SIGNAL, message)
+    except ApplicationError as error:
+        workflow.logger.warning("%s could not be poked: %s", workflow_id, error)
+
+
+def check_place(expected: str, *also: str) -> None:
+    """Refuse to run under an id that does not belong to the input: somebody else started it.
+
+    Raises:
+        ApplicationError: fails the execution.
+    """
+    found = workflow.info().workflow_id
+    if found not in (expected, *also):
+        raise ApplicationError(
+            f"{found} was started with the input of {expected}; it does nothing.", type=FORGED, non_retryable=True
+        )
 
 
 def cause_of(error: ActivityError) -> str:

@@ -11,9 +11,15 @@ from temporalio.exceptions import ApplicationError
 from perdure.contracts import names
 from perdure.contracts.decisions import DecisionNotice, EndGateInput, GateEnd, GateInput, Weighing, WeighInput
 from perdure.contracts.job import ChildEvent, Done, Poke, RequestsInput, RequestsResult
-from workflows.calls import call, tell
+from workflows.calls import call, check_place, tell
 
 Proposal = Literal["decided", "cancelled"]
+
+_CLOCKS_APART = 1.0
+"""Seconds. The deadline is the ledger's word: a worker whose clock is behind the server's says "not yet"."""
+
+AGAIN = "again"
+"""How ``open_gate`` answers when the gate was opened before."""
 
 
 def _conflict(message: str) -> ApplicationError:
@@ -26,6 +32,7 @@ class GateWorkflow:
 
     @workflow.init
     def __init__(self, gate: GateInput) -> None:
+        check_place(gate.gate_id)
         self._gate = gate
         self._collected = list(gate.collected)
         self._proposed: Proposal | None = None
@@ -38,7 +45,9 @@ class GateWorkflow:
     async def run(self, gate: GateInput) -> GateEnd:
         """Collect, close, tell the job."""
         if not gate.opened:
-            await call(names.OPEN_GATE, gate, Done)
+            opened = await call(names.OPEN_GATE, gate, Done)
+            if opened.state == AGAIN:  # an earlier run of this gate was lost: what it heard lies in the ledger
+                self._proposed, self._poked = "decided", True
         end = GateEnd(outcome="open")
         while end.outcome == "open":
             await self._wait()
@@ -46,8 +55,7 @@ class GateWorkflow:
                 end = await self._close()
                 self._ended = end.outcome != "open"
         await workflow.wait_condition(workflow.all_handlers_finished)
-        event = ChildEvent(child_id=gate.gate_id, seq=1, state=end.outcome, detail=end.detail[:500], edits=end.edits)
-        await tell(gate.job_id, event)
+        await tell(gate.job_id, ChildEvent(child_id=gate.gate_id, seq=1, state=end.outcome, detail=end.detail[:500]))
         return end
 
     async def _close(self) -> GateEnd:
@@ -68,7 +76,7 @@ class GateWorkflow:
         while self._proposed is None:
             left = self._gate.expires_at - workflow.now()
             try:
-                await workflow.wait_condition(self._must_look, timeout=max(left.total_seconds(), 0))
+                await workflow.wait_condition(self._must_look, timeout=max(left.total_seconds(), _CLOCKS_APART))
             except TimeoutError:
                 return
             if self._poked:

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Coroutine
+from datetime import timedelta
 from typing import Any
 
 from temporalio import workflow
 
 from perdure.contracts import names
-from perdure.contracts.application import ApplyInput
-from perdure.contracts.decisions import GateInput
+from perdure.contracts.application import ApplicationStanding, ApplyInput, ReadApplicationInput
+from perdure.contracts.decisions import GateEnd, GateInput, WeighInput
 from perdure.contracts.job import (
     AppliedPart,
     ChildEvent,
@@ -23,10 +24,13 @@ from perdure.contracts.job import (
     RequestsInput,
     RequestsResult,
 )
-from workflows.calls import call, start_child, tell
+from workflows.calls import call, check_place, poke, start_child, tell
 from workflows.stages import Prepared, Stages
 
 _GATE_ENDS = {"denied": JobPhase.rejected, "expired": JobPhase.expired, "cancelled": JobPhase.cancelled}
+
+_LIE = timedelta(seconds=1)
+"""How long a child has to end, after it was said to have ended and the ledger knew nothing of it."""
 
 
 class Cancelled(Exception):
@@ -39,9 +43,9 @@ class JobWorkflow:
 
     @workflow.init
     def __init__(self, state: JobState) -> None:
+        check_place(state.job_id)
         self._state = state
-        self._events: list[ChildEvent] = []
-        self._heard: set[tuple[str, int]] = set()
+        self._told: set[str] = set()
         self._poked = False
 
     @workflow.run
@@ -74,33 +78,43 @@ class JobWorkflow:
     async def _decide_and_apply(self, plan: PlanRef) -> tuple[JobPhase, str]:
         if plan.needs_gate:
             decision = await self._decide(plan)
-            if decision.state == "changes_requested":
+            if decision.outcome == "changes_requested":
                 edits = [*self._state.edits, decision.edits] if decision.edits else self._state.edits
                 await self._take_back_parts("changes were requested")
                 self._next_round(plan, note=decision.detail, edits=edits)
-            if decision.state != "satisfied":
-                return await self._end(_GATE_ENDS[decision.state], decision.detail)
+            if decision.outcome != "satisfied":
+                return await self._end(_GATE_ENDS.get(decision.outcome, JobPhase.failed), decision.detail)
         return await self._apply(plan)
 
-    async def _decide(self, plan: PlanRef) -> ChildEvent:
+    async def _decide(self, plan: PlanRef) -> GateEnd:
+        """Keep a gate open until the ledger says how it ended. What anybody says is only a reason to look there."""
         gate = names.gate_id(self._state.job_id, plan.round)
-        opening = GateInput(
-            gate_id=gate,
-            job_id=self._state.job_id,
-            digest=plan.digest,
-            ref=plan.ref,
-            expires_at=plan.expires_at,
-        )
-        await start_child(names.GATE_WORKFLOW, opening, gate)
+        about = {"gate_id": gate, "job_id": self._state.job_id, "digest": plan.digest, "ref": plan.ref}
+        opening = GateInput.model_validate({**about, "expires_at": plan.expires_at})
         while True:
-            await workflow.wait_condition(lambda: bool(self._events) or self._poked)
-            if self._poked:
-                self._poked = False
-                await workflow.get_external_workflow_handle(gate).signal(names.POKE_SIGNAL, Poke(about="cancel"))
-            while self._events:
-                event = self._events.pop(0)
-                if event.child_id == gate:
-                    return event
+            await start_child(names.GATE_WORKFLOW, opening, gate)
+            was_told = await self._hear(gate)
+            if not was_told:
+                await poke(gate, Poke(about="cancel"))
+            end = await call(names.READ_GATE, WeighInput.model_validate(about), GateEnd)
+            if end.outcome != "open":
+                return end
+            await self._carry_on_waiting(was_told)
+
+    async def _hear(self, child_id: str) -> bool:
+        """Wait for a reason to look into the ledger: whether the child is said to have ended, else somebody poked."""
+        await workflow.wait_condition(lambda: child_id in self._told or self._poked)
+        was_told = child_id in self._told
+        self._told.discard(child_id)  # before looking: what is said from now on is a new reason
+        self._poked = False
+        return was_told
+
+    async def _carry_on_waiting(self, was_told: bool) -> None:
+        """The ledger knows of no end. If one was told, it was a lie, or the child was lied to and is ending."""
+        if was_told:
+            await workflow.sleep(_LIE)
+        if workflow.info().is_continue_as_new_suggested() and not self._told:
+            self._carry_on()
 
     async def _apply(self, plan: PlanRef) -> tuple[JobPhase, str]:
         application = names.application_id(self._state.job_id, plan.round)
@@ -124,18 +138,16 @@ class JobWorkflow:
         cancelled = await self._read_requests()
         return await self._end(JobPhase.cancelled if cancelled.cancel else JobPhase.failed, end.detail)
 
-    async def _run_application(self, opening: ApplyInput, workflow_id: str) -> ChildEvent:
-        """Start the applier and hear it to its end; on the way note what a person must know."""
-        await start_child(names.APPLY_WORKFLOW, opening, workflow_id)
+    async def _run_application(self, opening: ApplyInput, workflow_id: str) -> ApplicationStanding:
+        """Keep an applier at work until the ledger says how the application ended."""
+        question = ReadApplicationInput(application_id=opening.application_id)
         while True:
-            await workflow.wait_condition(lambda: bool(self._events))
-            event = self._events.pop(0)
-            if event.child_id != workflow_id:
-                continue
-            if event.state in ("unknown", "undoing"):
-                await self._note(JobPhase(event.state), event.detail)
-                continue
-            return event
+            await start_child(names.APPLY_WORKFLOW, opening, workflow_id)
+            was_told = await self._hear(workflow_id)
+            standing = await call(names.READ_APPLICATION, question, ApplicationStanding)
+            if standing.state != "open" and not (opening.undoing and standing.state == "drift"):
+                return standing
+            await self._carry_on_waiting(was_told)
 
     async def _check_cancel(self, parts: list[AppliedPart]) -> None:
         found = await self._read_requests()
@@ -212,10 +224,8 @@ class JobWorkflow:
 
     @workflow.signal(name=names.CHILD_SIGNAL)
     def hear_child(self, event: ChildEvent) -> None:
-        """A gate or an application speaks; the same (child, seq) is heard once."""
-        if (event.child_id, event.seq) not in self._heard:
-            self._heard.add((event.child_id, event.seq))
-            self._events.append(event)
+        """A gate or an application is said to have ended: ask the ledger how."""
+        self._told.add(event.child_id)
 
     @workflow.signal(name=names.POKE_SIGNAL)
     def poke(self, poke: Poke) -> None:

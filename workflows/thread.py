@@ -10,7 +10,7 @@ from temporalio.exceptions import ApplicationError
 
 from perdure.contracts import names
 from perdure.contracts.job import Admission, AdmitInput, ArchiveInput, ChildEvent, Done, JobState, ThreadState
-from workflows.calls import call, start_child
+from workflows.calls import call, check_place, start_child
 
 _ARCHIVE_LIMIT = timedelta(minutes=2)
 _REMEMBERED = 50
@@ -23,6 +23,7 @@ class ThreadWorkflow:
 
     @workflow.init
     def __init__(self, state: ThreadState) -> None:
+        check_place(names.thread_id(state.thread))
         self._thread = state.thread
         self._open = list(state.open_jobs)
         self._ended = list(state.ended)
@@ -47,7 +48,7 @@ class ThreadWorkflow:
             admission = await call(names.ADMIT_JOB, request, Admission)
             if request.job_id not in self._seen:
                 job = JobState(job_id=request.job_id, spec=request.spec)
-                await start_child(names.JOB_WORKFLOW, job, request.job_id)
+                await start_child(names.JOB_WORKFLOW, job, request.job_id, once=True)
                 self._open.append(request.job_id)
                 self._seen = [*self._seen, request.job_id][-_REMEMBERED:]
         return admission

@@ -14,6 +14,9 @@ refused: the ledger said no, not begun · failed: tried, proven not done · unkn
 said stop."""
 
 
+ApplicationEnd = Literal["applied", "drift", "refused", "undone", "stuck", "cancelled"]
+
+
 class ApplyInput(Contract):
     """Starts an application; also what it carries over continue-as-new."""
 
@@ -31,7 +34,7 @@ class ApplyInput(Contract):
     cause: str = ""
     """Why it is taken back: the first cause, never hidden by a failing undo."""
     seq: int = 0
-    """Of the last event told to the job."""
+    """Counts ledger notes, so that each has an idempotency key of its own."""
 
 
 class EffectInput(Contract):
@@ -49,6 +52,7 @@ class EffectOutcome(Contract):
     """How one effect ended."""
 
     index: int
+    """Another one than was asked about: how that earlier effect ended is not written, so it comes first."""
     direction: Direction = "do"
     state: EffectState
     detail: str = ""
@@ -61,7 +65,7 @@ class EffectOutcome(Contract):
 class ApplyResult(Contract):
     """How an application ended."""
 
-    state: Literal["applied", "drift", "refused", "undone", "stuck", "cancelled"]
+    state: ApplicationEnd
     reached: int = 0
     detail: str = ""
 
@@ -76,12 +80,14 @@ class OpenApplicationInput(Contract):
 
 
 class OpenApplicationResult(Contract):
-    """Whether it may go on, and with which limits."""
+    """Whether it may go on, and with which limits. ``ended``: it has ended before, as the ledger says."""
 
-    state: Literal["ready", "drift", "refused"]
+    state: Literal["ready", "drift", "refused", "ended"]
     detail: str = ""
     attempt_limits: list[int] = []
     """Seconds for each effect, in order."""
+    end: ApplicationEnd | None = None
+    """With ``ended``."""
 
 
 class CloseApplicationInput(Contract):
@@ -90,7 +96,30 @@ class CloseApplicationInput(Contract):
     application_id: str
     job_id: str
     digest: Digest
-    state: Literal["applied", "drift", "refused", "undone", "stuck", "cancelled"]
+    state: ApplicationEnd
+    detail: str = ""
+
+
+class CloseApplicationResult(Contract):
+    """Whether the end is written."""
+
+    closed: bool = True
+    """False: the ledger knows of effects that have no end; nothing was written."""
+    detail: str = ""
+
+
+class ReadApplicationInput(Contract):
+    """Asks the ledger how an application stands."""
+
+    application_id: str
+
+
+class ApplicationStanding(Contract):
+    """How an application stands, by the ledger."""
+
+    state: Literal["open", "applied", "drift", "refused", "undone", "stuck", "cancelled"]
+    reached: int = 0
+    """How many effects at the beginning of its plan have ended well."""
     detail: str = ""
 
 

@@ -109,16 +109,26 @@ class ThreadState(Contract):
 
 
 class ChildEvent(Contract):
-    """What a child tells its parent; the parent drops a (child, seq) that it has seen."""
+    """A child has ended. Carries no authority: the parent asks the ledger how."""
 
     child_id: str
     seq: int
     state: str
     detail: str = ""
-    edits: BlobRef | None = None
-    """With ``changes_requested``: the reviewer's edits."""
-    reached: int = 0
-    """From an application: how many effects of its plan are done."""
+
+
+class ClaimInput(Contract):
+    """Asks for the id of a child that cannot be started because an execution has that id."""
+
+    workflow_id: str
+    parent_id: str
+    """Workflow id of whoever wants to start it."""
+
+
+class ClaimResult(Contract):
+    """``ours``: it is a child of that parent, let it be · ``free``: it was not, and it is ended now."""
+
+    state: Literal["ours", "free"]
 
 
 class Done(Contract):
@@ -252,6 +262,8 @@ class NoteInput(Contract):
     step: int
     phase: JobPhase
     summary: str = ""
+    said_by: str = ""
+    """Workflow id of the application that says so; empty: the job itself. Its steps are counted apart."""
 
 
 class RequestsInput(Contract):
