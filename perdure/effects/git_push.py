@@ -20,6 +20,7 @@ from perdure.workspace.remotes import Remote, connection, find_remote, read_remo
 from perdure.workspace.view import borrow_objects
 
 _PUSH_LIMIT = timedelta(minutes=5)
+_FRAME = ("To ", "error: failed to push some refs to ")
 
 
 class GitPush:
@@ -116,9 +117,9 @@ class GitPush:
         """Raise what became of a push that git calls failed; return when it is done in spite of that."""
         probe = self.probe(body, context)
         if probe.found is Found.not_done:
-            raise EffectFailed(f"{body['url']} refused the push: {said[-1500:]}")
+            raise EffectFailed(f"{body['url']} refused the push: {gist_of(said)}")
         if probe.found is not Found.done:
-            raise EffectUnknown(f"The push to {body['url']} failed ({said[-1000:]}), and now {probe.detail}.")
+            raise EffectUnknown(f"The push to {body['url']} failed ({gist_of(said)}), and now {probe.detail}.")
 
     def verify(self, body: JsonDict, context: EffectContext) -> list[str]:
         """The remote shows every ref at its new id."""
@@ -135,6 +136,12 @@ def push_arguments(url: str, refs: Iterable[JsonDict]) -> list[str]:
         args.append(f"--force-with-lease={item['ref']}:{'' if is_none(item['old']) else item['old']}")
         specs.append(f"{'' if is_none(item['new']) else item['new']}:{item['ref']}")
     return [*args, "--", url, *specs]
+
+
+def gist_of(said: str) -> str:
+    """What git and the remote said of a vain push, on one line: reasons, without the frame around them."""
+    lines = (" ".join(line.split()) for line in said.splitlines())
+    return "; ".join(line for line in lines if line and not line.startswith(_FRAME) and line != "Done")[-1500:]
 
 
 def host_of(url: str) -> str:

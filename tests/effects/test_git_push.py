@@ -83,8 +83,9 @@ def test_refused_push_is_known_not_to_have_happened(world: World) -> None:
     commit, tag, push = prepare(world)
     commit.apply()
     tag.apply()
-    with pytest.raises(EffectFailed, match="releases are frozen"):
+    with pytest.raises(EffectFailed, match="refused the push: remote: releases are frozen") as refused:
         push.do()
+    assert "\n" not in refused.value.message and "pre-receive hook declined" in refused.value.message
     assert push.found() is Found.not_done
 
 
