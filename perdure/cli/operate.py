@@ -39,7 +39,21 @@ def up(session: Session) -> int:
     else:
         session.paper.line("Started Perdure." if state.started_here else "Perdure runs already.")
         write_status(session.paper, state)
+    _note_closed_door(session, state)
     return codes.OK if state.is_ready else codes.NO_SERVER
+
+
+def _note_closed_door(session: Session, state: Status) -> None:
+    """Settings are read when the processes start: say it when a TCP door asked for now is not open."""
+    from perdure.runtime import ports
+
+    host, _, port = session.settings.listen.rpartition(":")
+    if port and not state.started_here and ports.is_free(int(port), host.strip("[]") or ports.LOOPBACK):
+        session.notes.line(
+            ("◆ ", "warn"),
+            f"Nothing listens on {session.settings.listen}: Perdure was started without that. "
+            "`perdure down`, then `perdure up` opens it; open jobs keep their place.",
+        )
 
 
 @command("down", examples=[("perdure down", "stop; `perdure up` goes on where it was")])

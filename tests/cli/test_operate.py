@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import socket
 import subprocess
 import sys
 import threading
@@ -25,8 +26,8 @@ def test_run_starts_perdure_by_itself_and_says_so(data: Path, tmp_path: Path) ->
     """Nothing runs: `run` starts it in the background, says how to stop it, and makes its plan; `down` ends it."""
     project = make_project(tmp_path)
 
-    def line(*args: str) -> subprocess.CompletedProcess[str]:
-        environ = {**os.environ, "PERDURE_DATA": str(data), "PYTHONPATH": str(ROOT)}
+    def line(*args: str, **env: str) -> subprocess.CompletedProcess[str]:
+        environ = {**os.environ, "PERDURE_DATA": str(data), "PYTHONPATH": str(ROOT), **env}
         argv = [sys.executable, "-m", "perdure", *args]
         return subprocess.run(argv, env=environ, cwd=project.path, capture_output=True, text=True, timeout=90)
 
@@ -38,6 +39,11 @@ def test_run_starts_perdure_by_itself_and_says_so(data: Path, tmp_path: Path) ->
         state = line("status", "--json")
         assert state.returncode == 0
         assert json.loads(state.stdout)["phase"] == "ready"
+        with socket.create_server(("127.0.0.1", 0)) as taken:
+            door = f"127.0.0.1:{taken.getsockname()[1]}"
+        asked = line("up", PERDURE_LISTEN=door)
+        assert f"Nothing listens on {door}" in asked.stderr and "`perdure down`, then `perdure up`" in asked.stderr
+        assert "Nothing listens" not in line("up").stderr
     finally:
         stopped = line("down")
     assert "Stopped." in stopped.stdout
