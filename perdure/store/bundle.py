@@ -42,7 +42,7 @@ def export_bundle(
 ) -> str:
     """Write the evidence to a new file and return the head it ends in, to be kept apart from it.
 
-    With ``job_id`` other jobs' records are there by their hash alone. A ledger that does not verify is not exported.
+    With ``job_id`` other jobs' records are there without what they say. A ledger that does not verify is not exported.
 
     Raises:
         Conflict: ``out`` exists.
@@ -55,7 +55,7 @@ def export_bundle(
     if any(finding.severity in ("gap", "tampered") for finding in wrong):
         raise Refused(f"The ledger does not verify ({wrong[0].about}: {wrong[0].detail}). Run `perdure audit`.")
     if job_id is not None:
-        records = evidence.owned_by(records, job_id)
+        records = evidence.without_others(records, job_id)
         if not any(record.header and record.header.job_id == job_id for record in records):
             raise NotFound(f"The ledger has no records of {job_id!r}.")
     head = evidence.head_of(records)

@@ -34,7 +34,7 @@ class Record:
     link_prev: str
     link_hash: str
     header: Header | None
-    """``None`` in a bundle of another job: its hash is there, what it says is not."""
+    """``None``: it is missing."""
     salt: bytes = b""
     body: str | None = None
     """``None``: erased, or left out of a bundle."""
@@ -86,7 +86,7 @@ def read_records(connection: Connection) -> list[Record]:
 def check_chain(records: Sequence[Record], *, owner: str = "") -> list[AuditFinding]:
     """Recompute every hash, link, number and content; return what does not match. Empty when all does.
 
-    ``owner``: the one job whose records are here whole; of its threads every header is here, of others only hashes.
+    ``owner``: the one job whose bodies are here; the others were left out.
     """
     findings: list[AuditFinding] = []
     head, expected = GENESIS, 1
@@ -99,7 +99,7 @@ def check_chain(records: Sequence[Record], *, owner: str = "") -> list[AuditFind
         if record.header is not None:
             findings += [tampered(where, wrong) for wrong in _wrong_header(record, ends)]
             ends[record.header.thread] = (record.header.seq, record.event_hash)
-        elif not owner:
+        else:
             findings.append(tampered(where, "its header is missing"))
         head, expected = record.link_hash, record.position + 1
     return findings + _check_contents(records, owner)
@@ -144,15 +144,12 @@ def check_applied(
     return findings
 
 
-def owned_by(records: Sequence[Record], job_id: str) -> list[Record]:
-    """Return the records of one job whole, those of its threads without bodies, and all others as their hash alone.
+def without_others(records: Sequence[Record], job_id: str) -> list[Record]:
+    """Return all records, with the bodies of one job (and of erasures) only.
 
-    The headers of the threads stay so that no record of the job can be left out and called another one's.
+    Every header stays: were those of other jobs left out, a record of this one could be hidden among them.
     """
-    threads = {record.header.thread for record in records if record.header and record.header.job_id == job_id}
-    if any(record.header and record.header.kind == ERASED for record in records):
-        threads.add(INSTALLATION)
-    return [_as_seen_by(record, job_id, threads) for record in records]
+    return [record if _may_show(record, job_id) else replace(record, salt=b"", body=None) for record in records]
 
 
 def inner(value: JsonDict, name: str) -> JsonDict:
@@ -166,13 +163,8 @@ def head_of(records: Sequence[Record]) -> str:
     return records[-1].link_hash if records else GENESIS
 
 
-def _as_seen_by(record: Record, job_id: str, threads: set[str]) -> Record:
-    header = record.header
-    if header is None or header.thread not in threads:
-        return replace(record, header=None, salt=b"", body=None)
-    if header.job_id == job_id or header.kind == ERASED:
-        return record
-    return replace(record, salt=b"", body=None)
+def _may_show(record: Record, job_id: str) -> bool:
+    return record.header is not None and (record.header.job_id == job_id or record.header.kind == ERASED)
 
 
 def _check_contents(records: Sequence[Record], owner: str) -> list[AuditFinding]:

@@ -156,6 +156,14 @@ class Scene:
         )
         self.ledger.finish_effect(receipt, self.blobs.put_json(receipt.model_dump(mode="json")), at=AT)
 
+    def apply(self, job_id, plan):
+        """Begin and finish what is left of the plan's effects, and close the application."""
+        for index in range(plan.effects):
+            if self.ledger.intent(application_id(job_id, plan.round), index, "do") is None:
+                self.begin(job_id, plan, index)
+            self.finish(job_id, plan, index)
+        self.close(job_id, plan)
+
     def close(self, job_id, plan, state="applied"):
         """Close the application."""
         application = application_id(job_id, plan.round)

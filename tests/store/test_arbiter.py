@@ -234,8 +234,7 @@ def test_a_target_is_held_until_the_application_closes(scene, approved):
     with pytest.raises(TargetBusy, match="releases/1"):
         scene.begin(other, other_plan)
     assert scene.ledger.permit(other_plan.digest).state == "granted"
-    scene.finish(job_id, plan)
-    scene.close(job_id, plan)
+    scene.apply(job_id, plan)
     scene.begin(other, other_plan)
 
 
@@ -256,7 +255,7 @@ def test_a_closed_application_starts_nothing(scene, approved):
     job_id, plan = approved
     scene.begin(job_id, plan)
     scene.finish(job_id, plan)
-    scene.close(job_id, plan)
+    scene.close(job_id, plan, "stuck")
     for index, direction in ((1, "do"), (0, "undo")):
         with pytest.raises(Refused, match="has ended"):
             scene.begin(job_id, plan, index, direction)
@@ -282,6 +281,26 @@ def test_an_application_cannot_claim_success_over_an_open_effect(scene, approved
     with pytest.raises(Conflict, match=state):
         scene.close(job_id, plan, "applied")
     scene.close(job_id, plan, "stuck")
+
+
+def test_an_application_is_applied_when_every_effect_has_ended_well(scene, approved):
+    """With an effect that was never begun, nobody can close the application as applied."""
+    job_id, plan = approved
+    for index in range(2):
+        scene.begin(job_id, plan, index)
+        scene.finish(job_id, plan, index)
+    with pytest.raises(Conflict, match="effect 3 is 'not begun'"):
+        scene.close(job_id, plan, "applied")
+    scene.finish(job_id, plan, 2, "already")
+    scene.close(job_id, plan, "applied")
+
+
+@pytest.mark.parametrize("state", ["applied", "undone"])
+def test_nothing_was_applied_without_a_permit(scene, state):
+    """An application that nobody was permitted to begin cannot claim to have done or undone anything."""
+    job_id = scene.admit()
+    with pytest.raises(Conflict, match="nobody was permitted"):
+        scene.close(job_id, scene.freeze(job_id), state)
 
 
 def test_a_refused_application_closes_without_a_permit(scene):

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import hashlib
+import os
 import subprocess
 import sys
 import textwrap
+from pathlib import Path
 
 import pytest
 
@@ -105,6 +108,23 @@ def test_a_folder_that_cannot_be_written_is_named(tmp_path):
     (tmp_path / "blobs").write_text("a file")
     with pytest.raises(SetupError, match="cannot be written"):
         BlobStore(tmp_path / "blobs").put(b"data")
+
+
+def test_a_blob_is_on_the_disk_before_it_has_its_name(blobs, monkeypatch):
+    """The bytes are synced under another name, then renamed, then the folder is synced: also for a blob found there."""
+    synced = []
+
+    def record(descriptor):
+        path = Path(f"/proc/self/fd/{descriptor}").readlink()
+        synced.append((path.is_dir(), blobs._path(ref.sha256).exists()))
+
+    ref = BlobRef(sha256=hashlib.sha256(b"data").hexdigest(), size_bytes=4)
+    blobs._path(ref.sha256).parent.mkdir(parents=True)
+    monkeypatch.setattr(os, "fsync", record)
+    assert blobs.put(b"data") == ref
+    assert synced == [(False, False), (True, True)]
+    blobs.put(b"data")
+    assert synced[2:] == [(True, True)]
 
 
 def test_a_killed_writer_leaves_no_blob_under_its_name(tmp_path):

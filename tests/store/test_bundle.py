@@ -8,6 +8,7 @@ import zipfile
 import pytest
 
 from perdure.errors import Conflict, NotFound, Refused, UserError
+from perdure.store import bundle
 from perdure.store.audit import export_bundle, verify_bundle
 from perdure.store.signing import DecisionKey, public_keys
 from tests.store.ledger_kit import AT
@@ -21,9 +22,7 @@ def applied(sqlite_scene):
     scene.admit("other", "links")
     scene.admit("zero")
     job_id, plan, _ = scene.approved()
-    scene.begin(job_id, plan)
-    scene.finish(job_id, plan)
-    scene.close(job_id, plan)
+    scene.apply(job_id, plan)
     scene.note(job_id, 1, "done")
     scene.admit("two")
     return scene, job_id
@@ -43,11 +42,11 @@ def _wrong(report):
 
 def _rewrite(path, out, change):
     """Copy a bundle, changing its entries: ``change`` takes and gives {name: bytes}."""
-    with zipfile.ZipFile(path) as bundle:
-        entries = {name: bundle.read(name) for name in bundle.namelist()}
-    with zipfile.ZipFile(out, "w") as bundle:
+    with zipfile.ZipFile(path) as archive:
+        entries = {name: archive.read(name) for name in archive.namelist()}
+    with zipfile.ZipFile(out, "w") as archive:
         for name, data in change(entries).items():
-            bundle.writestr(name, data)
+            archive.writestr(name, data)
     return out
 
 
@@ -70,14 +69,14 @@ def test_a_bundle_verifies_offline(applied, tmp_path, whole):
 
 
 def test_a_bundle_of_one_job_says_nothing_of_others(applied, tmp_path):
-    """Of other threads there are hashes only, of other jobs in the thread no contents."""
+    """Of other jobs there are headers, so that nothing can be hidden among them, and no contents."""
     scene, job_id = applied
     out = tmp_path / "evidence.zip"
     _export(scene, out, job_id)
-    with zipfile.ZipFile(out) as bundle:
-        lines = [json.loads(line) for line in bundle.read("records.jsonl").splitlines()]
+    with zipfile.ZipFile(out) as archive:
+        lines = [json.loads(line) for line in archive.read("records.jsonl").splitlines()]
     assert {line["header"]["job_id"] for line in lines if line["body"]} == {job_id}
-    assert {line["header"]["thread"] for line in lines if line["header"]} == {"releases"}
+    assert all(line["header"] for line in lines)
 
 
 def test_the_same_evidence_gives_the_same_bytes(applied, tmp_path):
@@ -157,12 +156,20 @@ def _hide_header(lines):
     return lines
 
 
+def _hide_last_header(lines):
+    last = max(line["position"] for line in lines if line["body"]) - 1
+    lines[last] |= {"header": None, "salt": "", "body": None}
+    return lines
+
+
 def _hide_body(lines):
     lines[5] |= {"salt": "", "body": None}
     return lines
 
 
-@pytest.mark.parametrize("change", [_drop_last, _drop_one, _swap, _edit_body, _edit_actor, _hide_header, _hide_body])
+@pytest.mark.parametrize(
+    "change", [_drop_last, _drop_one, _swap, _edit_body, _edit_actor, _hide_header, _hide_last_header, _hide_body]
+)
 @pytest.mark.parametrize("whole", [True, False])
 def test_every_change_to_a_record_is_found(applied, tmp_path, change, whole):
     """Cut, left out, reordered, edited, or hidden as if it were another job's: the bundle does not verify."""
@@ -242,13 +249,22 @@ def test_what_is_no_bundle_is_refused(applied, tmp_path):
         with pytest.raises(UserError, match="cannot be read"):
             verify_bundle(path, public_key=_key(scene), expected_head="0" * 64)
     twice = tmp_path / "twice.zip"
-    with pytest.warns(UserWarning, match="Duplicate"), zipfile.ZipFile(twice, "w") as bundle:
-        bundle.writestr("manifest.json", b"{}")
-        bundle.writestr("manifest.json", b"{}")
+    with pytest.warns(UserWarning, match="Duplicate"), zipfile.ZipFile(twice, "w") as archive:
+        archive.writestr("manifest.json", b"{}")
+        archive.writestr("manifest.json", b"{}")
     with pytest.raises(UserError, match="two entries"):
         verify_bundle(twice, public_key=_key(scene), expected_head="0" * 64)
     with pytest.raises(UserError, match="32 bytes"):
         verify_bundle(twice, public_key=b"short", expected_head="0" * 64)
+
+
+def test_a_bundle_that_would_fill_the_memory_is_not_opened(applied, tmp_path, monkeypatch):
+    """A small file that unpacks to more than the limit is refused before it is unpacked."""
+    scene, _ = applied
+    head = _export(scene, tmp_path / "evidence.zip")
+    monkeypatch.setattr(bundle, "LARGEST_BYTES", 1 << 10)
+    with pytest.raises(UserError, match="unpacks to more"):
+        verify_bundle(tmp_path / "evidence.zip", public_key=_key(scene), expected_head=head)
 
 
 def test_an_erased_thread_is_exported_as_expired(applied, tmp_path):

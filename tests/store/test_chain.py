@@ -24,10 +24,7 @@ def applied(sqlite_scene):
     scene = sqlite_scene
     scene.admit("other", "links")
     job_id, plan, _ = scene.approved()
-    for index in range(2):
-        scene.begin(job_id, plan, index)
-        scene.finish(job_id, plan, index)
-    scene.close(job_id, plan)
+    scene.apply(job_id, plan)
     scene.note(job_id, 1, "done", "v1.3.0 released")
     return scene, job_id, plan
 
@@ -178,6 +175,33 @@ def test_a_cut_tail_is_told_by_a_head_noted_before(applied):
     )
     assert [one.severity for one in audit.verify_chain(scene.ledger)] == ["ok"]
     assert [one.severity for one in audit.verify_chain(scene.ledger, expected_head=head)] == ["tampered"]
+
+
+def test_an_intent_that_no_record_speaks_of_is_named(applied):
+    """A row put beside the evidence, as if an effect had been allowed, is found."""
+    scene, _, _ = applied
+    columns = ", ".join(column.name for column in schema.intents.columns)
+    faked = columns.replace("effect_index", "7", 1)
+    _break_in(scene, f"INSERT INTO intents ({columns}) SELECT {faked} FROM intents WHERE effect_index = 0")
+    assert any("effect 8 (do)" in one and "no record speaks of" in one for one in _wrong(scene))
+
+
+def test_a_receipt_of_an_effect_that_never_began_is_named(sqlite_scene):
+    """A record that says how an effect ended, without one that says that it began, is found in the records alone."""
+    body = {"application_id": "apply/releases/one/1", "index": 0, "direction": "do", "state": "done", "digest": "x"}
+    sqlite_scene.ledger.append(thread="releases", kind="effect.receipt", actor="perdure", body=body, at=AT)
+    findings = audit.verify_applied(sqlite_scene.ledger, sqlite_scene.blobs, {})
+    assert ["no record says that it began" in one.detail for one in findings] == [True]
+
+
+def test_a_decision_under_another_name_is_named(sqlite_scene):
+    """A signed decision whose record says another kind or person than was signed is tampering."""
+    job_id = sqlite_scene.admit()
+    body = sqlite_scene.sign("cancel", job_id).model_dump(mode="json")
+    for kind, actor in (("decision.cancel", "eve"), ("decision.approve", "bo")):
+        sqlite_scene.ledger.append(thread="releases", kind=kind, actor=actor, body=body, job_id=job_id, at=AT)
+    details = [one.detail for one in audit.verify_signatures(sqlite_scene.ledger, _keys(sqlite_scene))]
+    assert ["lies under" in detail for detail in details] == [True, True]
 
 
 def test_a_content_that_is_gone_is_a_gap(applied):

@@ -6,6 +6,7 @@ from datetime import timedelta
 
 import pytest
 
+from perdure.contracts.decisions import CloseGateInput, GateInput
 from perdure.errors import Conflict, NotFound, Refused, UserError
 from tests.store.ledger_kit import AT, NO_GATE, RULE
 
@@ -78,6 +79,20 @@ def test_a_gate_ends_once(scene, waiting):
     with pytest.raises(Conflict, match="denied"):
         scene.close_gate(job_id, plan, "satisfied")
     assert scene.kinds().count("gate.closed") == 1
+
+
+def test_a_gate_is_closed_by_itself_only(scene, waiting):
+    """Another gate's id, or another job's, cannot close or open the gate of a plan."""
+    job_id, plan = waiting
+    foreign = {"job_id": job_id, "digest": plan.digest}
+    with pytest.raises(Conflict, match="waits at gate/releases/one/1"):
+        scene.ledger.close_gate(CloseGateInput(gate_id="gate/releases/one/2", outcome="satisfied", **foreign), at=AT)
+    with pytest.raises(Conflict, match="belongs to"):
+        scene.close_gate(scene.admit("two"), plan)
+    with pytest.raises(Conflict, match="its gate is open"):
+        other = GateInput(gate_id="gate/releases/one/2", ref=plan.ref, expires_at=plan.expires_at, **foreign)
+        scene.ledger.open_gate(other, at=AT)
+    assert scene.ledger.plan(plan.digest).state == "open"
 
 
 def test_a_decision_recorded_twice_is_one_decision(scene, waiting):

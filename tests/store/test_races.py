@@ -12,7 +12,7 @@ import pytest
 from perdure.store import audit
 from perdure.store.ledger import Ledger
 from perdure.store.signing import public_keys
-from tests.store.ledger_kit import AT, Scene
+from tests.store.ledger_kit import Scene
 
 ROUNDS = 6
 
@@ -112,9 +112,7 @@ def test_two_workers_begin_one_effect_once(scene, pair):
         assert sorted(answers) == ["attempt 1", "attempt 2"]
         kinds = scene.kinds(job_id)
         assert (kinds.count("permit.spent"), kinds.count("effect.intent")) == (1, 1)
-        scene.finish(job_id, plan)
-        scene.ledger.append(thread="releases", kind="stage", actor="perdure", body={}, at=AT)
-        scene.close(job_id, plan)
+        scene.apply(job_id, plan)
         assert scene.ledger.permit(plan.digest).application_id == application
     assert _is_whole(scene)
 
@@ -127,8 +125,7 @@ def test_two_applications_race_for_one_target(scene, pair):
         assert sorted(answers) == ["TargetBusy", "attempt 1"]
         winner, loser = (one, other) if answers[0] == "attempt 1" else (other, one)
         assert scene.ledger.permit(loser[1].digest).state == "granted"
-        scene.finish(*winner[:2])
-        scene.close(*winner[:2])
+        scene.apply(*winner[:2])
     assert _is_whole(scene)
 
 
@@ -147,8 +144,7 @@ def test_withdraw_races_the_first_effect(scene, pair):
         assert scene.ledger.permit(plan.digest).state == ("withdrawn" if withdrawn else "spent")
         assert ("effect.intent" in scene.kinds(job_id)) is not withdrawn
         if not withdrawn:
-            scene.finish(job_id, plan)
-            scene.close(job_id, plan)
+            scene.apply(job_id, plan)
     assert seen
     assert _is_whole(scene)
 
