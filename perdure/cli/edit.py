@@ -6,7 +6,7 @@ import click
 
 from perdure.cli import codes
 from perdure.cli.decide import comment_option, detach_option, passphrase_option, send
-from perdure.cli.edits import changes_from_options, edit_in_editor
+from perdure.cli.edits import changes_from_options, check_ids, edit_in_editor, read_proposal
 from perdure.cli.plans import read_plan_of
 from perdure.cli.session import Session, command
 from perdure.errors import UserError
@@ -55,6 +55,8 @@ def edit(
             raise UserError(
                 "Nothing to edit was given, and no terminal to open an editor on. See `perdure edit --help`."
             )
+        if any("id" in one for one in changes.get("entries", [])):
+            check_ids(read_proposal(door, review), changes)
         changes = changes or edit_in_editor(door, review) or {}
         if not changes:
             session.paper.line(("Nothing was edited.", "dim"))

@@ -62,6 +62,19 @@ def changes_from_options(
     return _changes(version, entries)
 
 
+def check_ids(before: Proposal, changes: JsonDict) -> None:
+    """See that every entry that is to change is one of the plan's; more or fewer digits of its id are fine.
+
+    Raises:
+        UserError: there is none of that id; the message names those that are there.
+    """
+    known = [entry.id for entry in before.entries]
+    for change in changes.get("entries", []):
+        wanted = change.get("id", "")
+        if wanted and not any(one.startswith(wanted) or wanted.startswith(one) for one in known):
+            raise UserError(f"No entry has the id {wanted!r}; expected one of {', '.join(known)}. Nothing was sent.")
+
+
 def edit_in_editor(door: Door, review: Review) -> JsonDict | None:
     """Open the plan's version and entries in the reader's editor; ``None`` when nothing was changed.
 

@@ -82,6 +82,8 @@ def test_an_unknown_id_is_refused() -> None:
 def test_options_go_as_edits_of_the_jobs_plan(call: Call, world: World) -> None:
     """All of them in one request_changes on the plan's whole digest; the next plan is shown."""
     world.draft()
+    entries = [{"id": name, "section": "Added", "text": name} for name in ("a", "b", "c")]
+    world.put("analyze", json.dumps({"version": "1.3.0", "entries": entries}).encode())
     world.on_decide = lambda kind: world.freeze(SECOND, round=2)
     options = ["--version", "2.0.0", "--reword", "a=In bulk", "--drop", "b", "--add", "Security=x=y"]
     ended = call("edit", "1", *options, "--move", "c=Fixed")
@@ -106,6 +108,18 @@ def test_an_edit_that_says_nothing_is_refused(call: Call, world: World, options:
     world.draft()
     assert call("edit", "1", *options).code == 64
     assert world.sent("POST /v1/plans") == []
+
+
+@pytest.mark.parametrize("options", [["--reword", "fffffff=x"], ["--drop", "fffffff"], ["--move", "fffffff=Fixed"]])
+def test_an_option_with_an_unknown_id_is_refused(call: Call, world: World, options: list[str]) -> None:
+    """A mistyped id costs no round: 64 with the ids that are there, nothing sent. More digits of one are fine."""
+    world.draft()
+    entries = [{"id": "a41c9e0", "section": "Added", "text": "bulk import"}]
+    world.put("analyze", json.dumps({"version": "1.3.0", "entries": entries}).encode())
+    ended = call("edit", "1", *options)
+    assert (ended.code, "expected one of a41c9e0" in ended.err) == (64, True)
+    assert world.sent("POST /v1/plans") == []
+    assert call("edit", "1", *[one.replace("fffffff", "a41c9e0d5") for one in options], "--detach").code == 0
 
 
 def test_a_job_without_entries_says_what_to_do_instead(terminal: Callable[..., object], world: World) -> None:
