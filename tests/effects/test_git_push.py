@@ -238,12 +238,13 @@ def test_settings_of_the_person_are_used_and_of_the_repository_not(world: World,
     from perdure.workspace.remotes import connection
 
     world.git("config", "--global", "credential.helper", "store")
+    world.git("config", "--global", "core.hooksPath", "/home/hooks")
     world.git("config", "credential.helper", "!touch canary")
     world.git("config", "core.sshCommand", "touch canary")
     remote = Remote("o", "https://example.org/o.git", "https://u:hunter2@example.org/o.git")
     with connection(remote) as (folder, env):
         text = Path(env["GIT_CONFIG_GLOBAL"]).read_text()
-        assert "store" in text and "canary" not in text
+        assert "store" in text and "canary" not in text and "/home/hooks" not in text
         assert "canary" not in (folder / "config").read_text()
         assert "hunter2" in text and Path(env["GIT_CONFIG_GLOBAL"]).stat().st_mode & 0o777 == 0o600
         assert not any("hunter2" in value for value in env.values())
