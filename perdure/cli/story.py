@@ -32,6 +32,7 @@ class Story:
         self._phase: JobPhase | None = None
         self._direction = "do"
         self._titled = False
+        self._stopped_by = ""
 
     def tell(self, event: EventView) -> None:
         """Tell one event."""
@@ -46,6 +47,8 @@ class Story:
             self._on_intent(body)
         elif kind == "effect.receipt":
             self._on_receipt(body)
+        elif kind == "application.closed" and body.get("state") == "drift":
+            self._stopped_by = str(body.get("detail", ""))
 
     def show(self, job: JobView) -> None:
         """Say what goes on now."""
@@ -75,6 +78,9 @@ class Story:
 
     def _again(self, why: str) -> None:
         self._titled = False
+        if self._stopped_by:
+            why = f"The world has moved since the plan: {self._stopped_by} The job plans again."
+            self._stopped_by = ""
         if why:
             self._live.say(["  ", ("↻ ", "busy"), why])
 

@@ -146,6 +146,24 @@ def test_the_passphrase_comes_from_stdin_never_from_the_line(
     assert call("approve", "7f3a91c2", "--passphrase", "sesame").code == 64
 
 
+def test_drift_before_the_first_effect_says_what_moved(call: Call, world: World) -> None:
+    """Nothing was begun, so no effect tells it: the line before the new draft says why the approved plan is gone."""
+    world.draft()
+
+    def drift(kind: str) -> None:
+        world.move(JobPhase.applying)
+        world.emit("application.closed", state="drift", detail="main is af5adda; expected 10d5882.")
+        world.move(JobPhase.gathering)
+        world.stage("gather", "history", "3 commits")
+        world.freeze(SECOND, round=2)
+
+    world.on_decide = drift
+    ended = call("approve", DIGEST[:8])
+    assert ended.code == 3
+    said = "The world has moved since the plan: main is af5adda; expected 10d5882. The job plans again."
+    assert ended.out.index(said) < ended.out.index("gather ✓")
+
+
 def test_drift_asks_again_with_the_difference(call: Call, world: World) -> None:
     """The world moved: what was approved stops, the rest is planned again and shown with why."""
 
