@@ -24,7 +24,7 @@ from perdure.contracts.job import (
 )
 from perdure.contracts.plan import Plan, read_plan
 from perdure.effects.base import Blobs
-from perdure.errors import Conflict, Refused
+from perdure.errors import Conflict, NotFound, Refused
 from perdure.policy.gates import weigh
 from perdure.store.ledger import Ledger
 from perdure.store.plans import NOT_OPENED, OPEN
@@ -74,8 +74,16 @@ class LedgerActivities:
 
     @activity.defn(name=names.ADMIT_JOB)
     async def admit_job(self, request: AdmitInput) -> Admission:
-        """Number a job; the same job id gives the same numbers again."""
-        return await in_thread(lambda: self._ledger.admit_job(request, at=_now()))
+        """Number a job that a front door was asked for; the same job id gives the same numbers again."""
+        return await in_thread(lambda: self._admit(request))
+
+    def _admit(self, request: AdmitInput) -> Admission:
+        try:
+            self._ledger.job(request.job_id)
+        except NotFound:
+            if not self._ledger.was_requested(request):
+                raise Refused(f"Nobody asked Perdure's API for {request.job_id}. Nothing was admitted.") from None
+        return self._ledger.admit_job(request, at=_now())
 
     @activity.defn(name=names.NOTE_JOB)
     async def note_job(self, note: NoteInput) -> Done:

@@ -244,9 +244,9 @@ class Client:
 
     async def _admit(self, job_id: str, spec: JobSpec) -> JobView:
         ref = await asyncio.to_thread(self._pin, spec)
-        await self.messenger.admit(
-            AdmitInput(job_id=job_id, spec=ref, template=spec.template, requester=spec.requester)
-        )
+        job = AdmitInput(job_id=job_id, spec=ref, template=spec.template, requester=spec.requester)
+        await asyncio.to_thread(self.ledger.request_job, job, at=self.now())
+        await self.messenger.admit(job)
         return await asyncio.to_thread(self.reader.job, job_id, now=self.now())
 
     def _pin(self, spec: JobSpec) -> BlobRef:

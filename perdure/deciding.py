@@ -182,8 +182,11 @@ class Decider:
         except (NotFound, Conflict) as error:
             await asyncio.to_thread(self._ledger.mark_told, decision.id)
             row = await asyncio.to_thread(self._ledger.plan, decision.digest)
-            if decision.kind == "withdraw" or row.state == "open":
-                return None  # it is in the ledger: the gate weighs it when it closes, or the permit is gone
+            if row.state == "open":  # it is in the ledger: the gate weighs it, or the one that its job opens anew
+                await self._poke(decision.job_id, Poke(about="gate"))
+                return None
+            if decision.kind == "withdraw":
+                return None  # the permit is gone
             raise Conflict(f"Your decision came too late for plan {row.digest[:8]}: {describe_end(row)}.") from error
 
     async def _poke(self, workflow_id: str, poke: Poke) -> None:

@@ -14,6 +14,7 @@ from temporalio.api.workflowservice.v1 import DescribeTaskQueueRequest
 from temporalio.client import (
     Client,
     WithStartWorkflowOperation,
+    WorkflowExecutionDescription,
     WorkflowExecutionStatus,
     WorkflowUpdateFailedError,
     WorkflowUpdateRPCTimeoutOrCancelledError,
@@ -71,18 +72,35 @@ class Messenger:
             search_attributes=_generation(),
             result_type=ThreadState,
         )
-        admission: Admission = await self._answered(
-            client.execute_update_with_start_workflow(
-                names.ADMIT_UPDATE,
-                job,
-                # With the spec's hash: another job under the same id must reach the ledger, which refuses it.
-                id=f"{job.job_id}/{job.spec.sha256[:16]}",
-                start_workflow_operation=start,
-                result_type=Admission,
-            ),
-            f"thread {thread}",
+        asked = client.execute_update_with_start_workflow(
+            names.ADMIT_UPDATE,
+            job,
+            # With the spec's hash: another job under the same id must reach the ledger, which refuses it.
+            id=f"{job.job_id}/{job.spec.sha256[:16]}",
+            start_workflow_operation=start,
+            result_type=Admission,
         )
+        try:
+            admission: Admission = await self._answered(asked, f"thread {thread}")
+        except errors.SetupError as error:
+            if await self._end_stranger(names.thread_id(thread)):
+                raise errors.SetupError(
+                    f"Something that is not Perdure's was running as thread {thread}. It was ended; send this again."
+                ) from error
+            raise
         return admission
+
+    async def _end_stranger(self, workflow_id: str) -> bool:
+        """End what can be no thread of ours: whoever reaches Temporal's port can start something under its id."""
+        try:
+            handle = (await self.client()).get_workflow_handle(workflow_id)
+            found = await self._answered(handle.describe(), workflow_id)
+            is_strange = _is_strange(found)
+            if is_strange:
+                await self._answered(handle.terminate(reason="It is no thread of Perdure's."), workflow_id)
+        except errors.PerdureError:
+            return False  # the first error says what is wrong
+        return is_strange
 
     async def tell_gate(self, gate_id: str, notice: DecisionNotice) -> Weighing:
         """Tell a gate that a decision lies in the ledger; telling it twice is telling it once.
@@ -141,6 +159,14 @@ class Messenger:
         except errors.SetupError:
             self._client = None  # a server that was started again may have moved to another port
             raise
+
+
+def _is_strange(found: WorkflowExecutionDescription) -> bool:
+    """Another kind of workflow, on a queue where nobody of ours is, or started so that its first task always fails."""
+    if found.status is not WorkflowExecutionStatus.RUNNING:
+        return False
+    never_ran = found.history_length <= 3 and found.raw_description.pending_workflow_task.attempt > 3
+    return never_ran or (found.workflow_type, found.task_queue) != (names.THREAD_WORKFLOW, names.QUEUE)
 
 
 def _generation() -> TypedSearchAttributes:

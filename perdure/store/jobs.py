@@ -9,15 +9,47 @@ from typing import Any
 
 from sqlalchemy import Connection, Row, func, insert, select, update
 
+from perdure.contracts.base import JsonDict
 from perdure.contracts.http import JobView
 from perdure.contracts.job import Admission, AdmitInput, JobPhase, NoteInput
 from perdure.contracts.names import JobId
 from perdure.errors import Conflict, NotFound, UserError
 from perdure.store import schema
 from perdure.store.chain import time_of, time_text
-from perdure.store.events import append_event, clean
+from perdure.store.events import append_event, bodies_of, clean, find_event
 
 LAST = "@last"
+
+_REQUEST = "request"
+
+
+def request_job(connection: Connection, job: AdmitInput, at: datetime) -> None:
+    """Write that a front door was asked for a job, by somebody who may; a no-op when it was asked for exactly this.
+
+    Raises:
+        Conflict: its id was used to ask for something else.
+    """
+    _, is_new = append_event(
+        connection,
+        thread=_thread_of(job.job_id),
+        kind="job.requested",
+        actor=job.requester,
+        body=_request_of(job),
+        job_id=job.job_id,
+        workflow_id=job.job_id,
+        step=_REQUEST,
+        at=at,
+    )
+    if not is_new and not was_requested(connection, job):
+        raise Conflict(f"{job.job_id} was used to ask for another job. Use a new request id for a new job.")
+
+
+def was_requested(connection: Connection, job: AdmitInput) -> bool:
+    """Whether a front door was asked for exactly this job. What only a workflow was told does not count."""
+    found = find_event(connection, job.job_id, _REQUEST)
+    if found is None or found.actor != clean(job.requester):
+        return False
+    return bodies_of(connection, [found.position]).get(found.position) == _request_of(job)
 
 
 def admit_job(connection: Connection, job: AdmitInput, at: datetime) -> Admission:
@@ -130,6 +162,10 @@ def list_jobs(connection: Connection, *, thread: str | None, open_only: bool, li
 def is_final(job: Row[Any]) -> bool:
     """Whether nothing more will happen to a job by itself."""
     return JobPhase(job.phase).is_final
+
+
+def _request_of(job: AdmitInput) -> JsonDict:
+    return {"spec": job.spec.model_dump(mode="json"), "template": clean(job.template)}
 
 
 def _by_id(connection: Connection, job_id: str) -> Row[Any] | None:

@@ -51,6 +51,16 @@ class Ledger:
 
     # Jobs
 
+    def request_job(self, job: AdmitInput, *, at: datetime) -> None:
+        """Write that a front door was asked for a job; a no-op for the same one, ``Conflict`` for another of its id."""
+        with self.database.write() as connection:
+            jobs.request_job(connection, job, at)
+
+    def was_requested(self, job: AdmitInput) -> bool:
+        """Whether a front door was asked for exactly this job."""
+        with self.database.read() as connection:
+            return jobs.was_requested(connection, job)
+
     def admit_job(self, job: AdmitInput, *, at: datetime) -> Admission:
         """Number a job. Again for the same job id: the same numbers, ``already`` true; ``Conflict`` for other specs."""
         with self.database.write() as connection:
