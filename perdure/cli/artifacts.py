@@ -43,12 +43,19 @@ def artifacts(session: Session, job: str, name: str | None, output: Path | None)
         ref = artifact.ref
         data = door.read_bytes(f"/v1/blobs/{ref.sha256}", size=ref.size_bytes, ref=view.job_id)
     if output is not None:
-        output.write_bytes(data)
+        _write(output, data)
         session.notes.line(f"Wrote {len(data)} bytes to {output}.")
     elif session.paper.is_terminal:
         show_lines(session.paper, [session.paper.code(line) for line in readable(data, name).splitlines()])
     else:
         sys.stdout.buffer.write(data)
+
+
+def _write(path: Path, data: bytes) -> None:
+    try:
+        path.write_bytes(data)
+    except OSError as error:
+        raise UserError(f"{path} cannot be written ({error.strerror}). Give another file: -o FILE.") from error
 
 
 def find(found: list[ArtifactView], name: str) -> ArtifactView:

@@ -42,7 +42,8 @@ def _next(door: Door, job: JobView) -> list[Span]:
     if job.phase is JobPhase.done and not job.undone_by and _can_be_undone(plan_of(door, job)):
         return ["  Take back: ", (f"perdure undo {job.number}", "hint")]
     if job.phase in {JobPhase.failed, JobPhase.stuck}:
-        return ["  See: ", (_where_to_look(door, job), "hint")]
+        again: list[Span] = ["  Take back what is left: ", (f"perdure undo {job.number}", "hint")]
+        return ["  See: ", (_where_to_look(door, job), "hint"), *(again if job.phase is JobPhase.stuck else [])]
     return []
 
 

@@ -153,6 +153,8 @@ def test_an_artifact_comes_byte_for_byte(call: Call, world: World, tmp_path: Pat
     assert ended.code == 0, ended.err
     assert (tmp_path / "log").read_bytes() == b"\xff\x00raw\n"
     assert world.sent("GET /v1/blobs")[0]["ref"] == JOB_ID
+    nowhere = call("artifacts", "1", "verify.tests.log", "-o", str(tmp_path / "none" / "log"))
+    assert (nowhere.code, "cannot be written (No such file or directory)" in nowhere.err) == (64, True)
     wrong = call("artifacts", "1", "verify.test.log")
     assert wrong.code == 66 and "Did you mean verify.tests.log?" in wrong.err
     assert "verify.tests.log" in call("artifacts", "1").out

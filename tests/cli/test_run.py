@@ -123,6 +123,7 @@ def test_exit_code_says_how_the_job_ended(call: Call, world: World, phase: JobPh
     ended = call("run", "release")
     assert ended.code == code
     assert "the branch 'mian' is not there." in ended.out
+    assert ("perdure undo 1" in ended.out) is (phase is JobPhase.stuck)
 
 
 def test_a_red_check_is_told_by_its_name(call: Call, world: World) -> None:
