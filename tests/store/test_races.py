@@ -14,7 +14,7 @@ from perdure.store.ledger import Ledger
 from perdure.store.signing import public_keys
 from tests.store.ledger_kit import Scene
 
-ROUNDS = 6
+ROUNDS = 5
 
 RUNNER = textwrap.dedent("""
     import json, pathlib, sys
@@ -23,13 +23,17 @@ RUNNER = textwrap.dedent("""
     from perdure.store.ledger import BeginEffect, Ledger
     from datetime import datetime, UTC
 
-    ledger = Ledger.open(sys.argv[1])
-    print("ready", flush=True)
     at = datetime(2026, 11, 30, 10, 12, tzinfo=UTC)
     for line in sys.stdin:
         ask = json.loads(line)
         try:
-            if "begin" in ask:
+            if "open" in ask:
+                ledger = Ledger.open(ask["open"])
+                answer = "opened"
+            elif "close" in ask:
+                ledger.close()
+                answer = "closed"
+            elif "begin" in ask:
                 answer = "attempt %d" % ledger.begin_effect(BeginEffect(**ask["begin"]), at=at).attempts
             else:
                 signed = SignedDecision.model_validate(ask["decide"])
@@ -43,12 +47,9 @@ RUNNER = textwrap.dedent("""
 class Process:
     """Another process with the ledger open; does one thing when told."""
 
-    def __init__(self, url):
-        argv = [sys.executable, "-c", RUNNER, url]
+    def __init__(self):
+        argv = [sys.executable, "-c", RUNNER]
         self._process = subprocess.Popen(argv, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
-
-    def await_ready(self):
-        assert self._process.stdout.readline() == "ready\n"
 
     def tell(self, **ask):
         self._process.stdin.write(json.dumps(ask) + "\n")
@@ -63,15 +64,21 @@ class Process:
         self._process.stdout.close()
 
 
-@pytest.fixture
-def pair(ledger_url, ledger):
-    """Two processes with one ledger open."""
-    processes = [Process(ledger_url), Process(ledger_url)]
-    for process in processes:
-        process.await_ready()
-    yield processes
-    for process in processes:
+@pytest.fixture(scope="module")
+def processes():
+    """Two processes that stay for all races: starting one takes longer than a race."""
+    both = [Process(), Process()]
+    yield both
+    for process in both:
         process.end()
+
+
+@pytest.fixture
+def pair(processes, ledger_url, ledger):
+    """Two processes with one ledger open."""
+    assert _race(processes, {"open": ledger_url}, {"open": ledger_url}) == ["opened", "opened"]
+    yield processes
+    assert _race(processes, {"close": ""}, {"close": ""}) == ["closed", "closed"]
 
 
 def _race(pair, first, second):
