@@ -15,6 +15,7 @@ from datetime import timedelta
 from typing import Any
 
 from temporalio.client import Client
+from temporalio.service import RPCError, RPCStatusCode
 from temporalio.worker import Worker
 from temporalio.worker.workflow_sandbox import SandboxedWorkflowRunner, SandboxRestrictions
 
@@ -118,7 +119,15 @@ async def refuse_stranded(client: Client) -> None:
     known = ", ".join(f"'{generation}'" for generation in SUPPORTED_GENERATIONS)
     attribute = names.CODE_ATTRIBUTE
     query = f"ExecutionStatus = 'Running' AND {attribute} IS NOT NULL AND {attribute} NOT IN ({known})"
-    stranded = [execution.id async for execution in client.list_workflows(query, limit=20)]
+    try:
+        stranded = [execution.id async for execution in client.list_workflows(query, limit=20)]
+    except RPCError as error:
+        if error.status is not RPCStatusCode.INVALID_ARGUMENT:
+            raise
+        raise SetupError(
+            f"Temporal does not know the search attribute {attribute} ({error.message}). Make it: `temporal operator "
+            f"search-attribute create -n {client.namespace} --name {attribute} --type Keyword`."
+        ) from error
     if stranded:
         raise SetupError(
             f"This build would strand {len(stranded)} open executions of other workflow code: {', '.join(stranded)}. "
