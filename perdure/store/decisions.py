@@ -15,6 +15,7 @@ from perdure.store.chain import time_text
 from perdure.store.events import INSTALLATION, append_event, bodies_of
 from perdure.store.jobs import is_final, job_row
 from perdure.store.plans import OPEN, describe_end, plan_row
+from perdure.store.rows import PlanRow
 
 
 def record_decision(connection: Connection, signed: SignedDecision, thread: str, at: datetime) -> bool:
@@ -121,9 +122,16 @@ def _check(connection: Connection, decision: Decision, job: Row[Any], at: dateti
     elif decision.kind == "withdraw":
         permits.refuse_late_withdrawal(connection, plan, decision.by)
     elif plan.state != OPEN:
-        raise Conflict(f"Nobody can {decision.kind} plan {plan.digest[:8]} any more: {describe_end(plan)}.")
+        raise _too_late(decision, plan, describe_end(plan), job.number)
     elif at >= plan.expires_at:
-        raise Conflict(f"Nobody can {decision.kind} plan {plan.digest[:8]} any more: it expired {plan.expires_at}.")
+        raise _too_late(decision, plan, f"it expired {plan.expires_at}", job.number)
+
+
+def _too_late(decision: Decision, plan: PlanRow, why: str, number: int) -> Conflict:
+    wish = decision.kind.replace("_", " ")
+    return Conflict(
+        f"Nobody can {wish} plan {plan.digest[:8]} any more: {why}. `perdure show {number}` tells how its job went on."
+    )
 
 
 def _check_resolve(connection: Connection, decision: Decision) -> None:

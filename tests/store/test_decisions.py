@@ -120,7 +120,7 @@ def test_a_late_decision_says_how_the_gate_ended(scene, waiting, kind, outcome):
     """After a gate has closed, a decision is refused with the way it closed, and not recorded."""
     job_id, plan = waiting
     scene.close_gate(job_id, plan, outcome)
-    with pytest.raises(Conflict, match=outcome):
+    with pytest.raises(Conflict, match=rf"{outcome}'\. `perdure show \d+` tells how its job went on"):
         scene.decide(kind, job_id, plan)
     assert scene.ledger.decisions(job_id=job_id) == []
 
