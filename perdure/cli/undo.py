@@ -68,4 +68,7 @@ def cancel(session: Session, job: str, comment: str, passphrase_stdin: bool, det
         attendant = Attendant(session, door, view)
         attendant.own.add(decision_id)
         code = attendant.attend(after=seen, decided=view.digest, moved=False)
+    if attendant.job.phase is JobPhase.done:
+        session.notes.line("  Too late to stop it: everything was done before the next safe point.")
+        return codes.CONFLICT
     return codes.OK if attendant.job.phase is JobPhase.cancelled else code

@@ -284,3 +284,18 @@ def test_cancel_follows_to_the_end(call: Call, world: World) -> None:
     assert ended.code == 0
     assert world.sent("POST /v1/cancel")[0]["comment"] == "wrong branch"
     assert "cancelled by anna." in ended.out
+
+
+def test_a_cancel_that_comes_after_the_last_effect_says_so(call: Call, world: World) -> None:
+    """The job was done before it could stop: 75, and how to take it back; never the 0 of a job that was stopped."""
+    world.freeze()
+
+    def cancel(query: dict[str, str], body: object) -> object:
+        view = world.job
+        world.apply()
+        return view
+
+    world.routes["POST /v1/cancel"] = cancel
+    ended = call("cancel", "1")
+    assert ended.code == 75
+    assert "Too late to stop it" in ended.err and "perdure undo 1" in ended.out
