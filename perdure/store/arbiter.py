@@ -49,7 +49,7 @@ def begin_effect(connection: Connection, begin: BeginEffect, at: datetime) -> In
     if found is None:
         _write_intent(connection, begin, at)
     else:
-        intents.count_attempt(connection, found)
+        intents.count_attempt(connection, found, at)
     return intents.get_intent(connection, begin.application_id, begin.index, begin.direction)
 
 

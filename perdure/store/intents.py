@@ -75,11 +75,11 @@ def insert_intent(
     )
 
 
-def count_attempt(connection: Connection, found: IntentRow) -> None:
-    """Begin once more what was begun before: its process is not known yet, its end is open again."""
+def count_attempt(connection: Connection, found: IntentRow, at: datetime) -> None:
+    """Begin once more what was begun before: its end is open again, and a remote's "no" settles again from now."""
     table = schema.intents
     where = key(found.application_id, found.index, found.direction)
-    values = {"state": "intent", "attempts": found.attempts + 1, "finished_at": None}
+    values = {"state": "intent", "attempts": found.attempts + 1, "started_at": time_text(at), "finished_at": None}
     connection.execute(update(table).where(where).values(**values))
 
 

@@ -94,7 +94,7 @@ class IntentRow:
     receipt_ref: BlobRef | None
     detail: str
     started_at: datetime | None
-    """First attempt; ``None`` when it ended without having been begun."""
+    """When the newest attempt began; ``None`` when it ended without having been begun."""
     finished_at: datetime | None
 
     @property

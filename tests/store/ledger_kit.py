@@ -126,7 +126,7 @@ class Scene:
             self.close_gate(job_id, plan)
         return job_id, plan, self.grant(job_id, plan)
 
-    def begin(self, job_id, plan, index=0, direction="do", **more):
+    def begin(self, job_id, plan, index=0, direction="do", at=AT, **more):
         """Ask the arbiter for one effect."""
         values = {
             "application_id": application_id(job_id, plan.round),
@@ -140,7 +140,7 @@ class Scene:
             "target": TARGET,
             "irreversible": False,
         } | more
-        return self.ledger.begin_effect(BeginEffect(**values), at=AT)
+        return self.ledger.begin_effect(BeginEffect(**values), at=at)
 
     def finish(self, job_id, plan, index=0, state="done", direction="do", body=None):
         """Write how one effect ended."""

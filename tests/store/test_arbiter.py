@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from datetime import timedelta
+
 import pytest
 
 from perdure.errors import Conflict, NotFound, Refused
@@ -119,8 +121,9 @@ def test_a_second_attempt_is_the_same_intent(scene, approved):
     """After a crash the intent is found again and its attempts are counted; nothing else is written."""
     job_id, plan = approved
     scene.begin(job_id, plan)
-    intent = scene.begin(job_id, plan)
-    assert intent.attempts == 2
+    later = AT + timedelta(hours=1)
+    intent = scene.begin(job_id, plan, at=later)
+    assert (intent.attempts, intent.started_at) == (2, later)  # from when on a remote's "no" has to settle
     assert _intents(scene) == ["permit.spent", "effect.intent"]
 
 
