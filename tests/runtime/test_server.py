@@ -8,10 +8,12 @@ from datetime import timedelta
 from pathlib import Path
 
 import pytest
+from temporalio import workflow
 from temporalio.api.operatorservice.v1 import ListSearchAttributesRequest
 from temporalio.api.workflowservice.v1 import DescribeNamespaceRequest
 from temporalio.client import Client, WorkflowExecutionStatus
 from temporalio.common import SearchAttributeKey, SearchAttributePair, TypedSearchAttributes
+from temporalio.worker import UnsandboxedWorkflowRunner, Worker
 
 from perdure.errors import SetupError
 from perdure.runtime import server as room
@@ -87,3 +89,25 @@ def test_server_of_a_test_ends_with_the_test(tmp_path: Path) -> None:
     assert own.process.returncode is not None
     assert not own.server.is_ready()
     assert timedelta(days=30) == room.RETENTION
+
+
+@workflow.defn(name="twice")
+class TwiceWorkflow:
+    """Continues as new once."""
+
+    @workflow.run
+    async def run(self, left: int) -> None:
+        """Go on as a new run while there is one left."""
+        if left:
+            workflow.continue_as_new(left - 1)
+
+
+async def test_run_that_continues_as_new_goes_on_at_once(client: Client) -> None:
+    """A job that carries on as a new run before it waits is not held back, however quick its first run was."""
+    queue = uuid.uuid4().hex
+    async with Worker(client, task_queue=queue, workflows=[TwiceWorkflow], workflow_runner=UnsandboxedWorkflowRunner()):
+        await client.execute_workflow("twice", 1, id=queue, task_queue=queue)
+    second = await client.get_workflow_handle(queue).fetch_history()
+    started = second.events[0].workflow_execution_started_event_attributes
+    assert started.continued_execution_run_id
+    assert started.first_workflow_task_backoff.ToTimedelta() == timedelta(0)
