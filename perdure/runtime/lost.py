@@ -4,6 +4,9 @@ Temporal says "started" when it hands a task out; a worker that is killed before
 line runs, leaves no entry. The server remembers to whom it gave each task, so a successor asks it for those of dead
 workers. It asks after a crash only, about executions that are open, and within a limit of time: whatever is not found
 goes on when its own time limit passes.
+
+Temporal also keeps an execution for the worker that ran it last and offers each next workflow task to that one alone,
+for the sticky queue's time limit (a second), before anybody else may have it. On the same round it is told not to.
 """
 
 from __future__ import annotations
@@ -13,8 +16,10 @@ import logging
 from collections.abc import AsyncIterator, Collection
 from datetime import timedelta
 
+from temporalio.api.common.v1 import WorkflowExecution as ExecutionName
 from temporalio.api.enums.v1 import PendingActivityState
 from temporalio.api.workflow.v1 import PendingActivityInfo
+from temporalio.api.workflowservice.v1 import ResetStickyTaskQueueRequest
 from temporalio.client import Client, WorkflowExecution, WorkflowExecutionDescription
 from temporalio.converter import ActivitySerializationContext
 from temporalio.exceptions import ApplicationError
@@ -38,7 +43,10 @@ def predecessor_died(activity_type: str, attempt: int) -> ApplicationError:
 
 
 async def fail_lost(client: Client, dead: Collection[str], *, limit: timedelta = LOOK_LIMIT) -> int:
-    """Fail, retryably, what the server gave to a worker whose identity is in ``dead``. Returns how many it took."""
+    """Fail, retryably, what the server gave to a worker whose identity is in ``dead``. Returns how many it took.
+
+    Open executions are kept for no worker any more: the next workflow task of each goes to whoever polls.
+    """
     taken = 0
     try:
         async with asyncio.timeout(limit.total_seconds()):
@@ -62,7 +70,10 @@ async def _batches(client: Client) -> AsyncIterator[list[WorkflowExecution]]:
 
 
 async def _fail_in(client: Client, execution: WorkflowExecution, dead: Collection[str]) -> int:
+    name = ExecutionName(workflow_id=execution.id, run_id=execution.run_id)
+    release = ResetStickyTaskQueueRequest(namespace=client.namespace, execution=name)
     try:
+        await client.workflow_service.reset_sticky_task_queue(release)
         description = await client.get_workflow_handle(execution.id, run_id=execution.run_id).describe()
     except RPCError as error:
         if error.status is not RPCStatusCode.NOT_FOUND:  # it ended meanwhile

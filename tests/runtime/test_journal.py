@@ -73,6 +73,8 @@ async def test_killed_worker_costs_a_moment(client: Client, settings: Settings, 
     assert await asyncio.wait_for(handle.result(), 30) == "work at attempt 2"
     assert (settings.data / "failed").read_text() == "1"
     history = await handle.fetch_history()
+    # No workflow task waited for the dead worker: none was offered to its own queue until a time limit.
+    assert EventType.EVENT_TYPE_WORKFLOW_TASK_TIMED_OUT not in [event.event_type for event in history.events]
     started = [e for e in history.events if e.event_type == EventType.EVENT_TYPE_ACTIVITY_TASK_STARTED]
     failure = started[-1].activity_task_started_event_attributes.last_failure
     assert failure.application_failure_info.type == "PredecessorDied"
