@@ -14,6 +14,9 @@ from perdure.effects.base import Blobs
 from perdure.policy.hazards import name_hazards, shown_path
 from perdure.store.diffs import diff_changes
 
+_FILES_WRITE = "files.write"
+"""The kind of effect whose body is a file's old and new content."""
+
 
 class Intent(Protocol):
     """The part of a ledger's intent row that a review shows."""
@@ -45,7 +48,8 @@ def build_review(
     ``Tampered`` or ``NotFound`` rather than show a part.
     """
     envelope = plan.envelope
-    diff = diff_changes(envelope.changes, blobs.get)
+    changes = changes_of(plan)
+    diff = diff_changes(changes, blobs.get)
     return Review(
         job=job,
         digest=digest,
@@ -59,7 +63,7 @@ def build_review(
         effects=[show_effect(effect, digest, index, intents) for index, effect in enumerate(plan.effects)],
         verdicts=envelope.verdicts,
         findings=envelope.findings,
-        hazards=name_hazards(envelope.changes, blobs.get),
+        hazards=name_hazards(changes, blobs.get),
         diff=diff.text,
         files=diff.files,
         added=diff.added,
@@ -69,6 +73,14 @@ def build_review(
         state=state,
         expires_at=envelope.expires_at,
     )
+
+
+def changes_of(plan: Plan) -> list[FileChange]:
+    """Every file that the plan changes: those of its draft, and those that an effect writes beside it."""
+    written = [effect.body for effect in plan.effects if effect.kind == _FILES_WRITE]
+    fields = FileChange.model_fields
+    beside = [FileChange.model_validate({name: body[name] for name in fields if name in body}) for body in written]
+    return [*plan.envelope.changes, *beside]
 
 
 def show_effect(effect: PlannedEffect, digest: str, index: int, intents: Sequence[Intent]) -> EffectView:
@@ -149,7 +161,7 @@ def _compare_effect(old: PlannedEffect, new: PlannedEffect) -> str:
 
 def _between(before: Plan, after: Plan) -> Iterator[FileChange]:
     """Changes that lead from what the plan before would have left to what this one would."""
-    olds, news = ({change.path: change for change in plan.envelope.changes} for plan in (before, after))
+    olds, news = ({change.path: change for change in changes_of(plan)} for plan in (before, after))
     for path in sorted(olds.keys() | news.keys()):
         old, new = _left_by(olds.get(path), news.get(path)), _left_by(news.get(path), olds.get(path))
         if old != new:

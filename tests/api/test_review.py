@@ -91,6 +91,20 @@ def review_of(
     )
 
 
+def test_what_an_effect_writes_is_in_the_diff(blobs: BlobStore) -> None:
+    """A file that is written beside the draft is shown line by line, with its hazards: nobody approves a hash."""
+    written = change(blobs, ".github/workflows/ci.yml", b"on: push\n", b"on: push\nrun: evil\n")
+    body = {"root": "/srv/page", **written.model_dump(mode="json")}
+    note = effect("note", **body).model_copy(update={"kind": "files.write"})
+    review = review_of(plan_of([change(blobs, "VERSION", b"1\n", b"2\n")], [note]), blobs)
+    assert "+run: evil" in review.diff and "+2" in review.diff
+    assert (review.files, review.added) == (2, 2)
+    assert any("ci.yml" in hazard for hazard in review.hazards)
+    other = change(blobs, ".github/workflows/ci.yml", b"on: push\n", b"on: push\nrun: good\n")
+    new = note.model_copy(update={"body": {"root": "/srv/page", **other.model_dump(mode="json")}})
+    assert "+run: good" in describe_difference(plan_of([], [note]), plan_of([], [new]), blobs)
+
+
 def test_the_diff_applies_to_the_old_files_and_gives_the_new_ones(blobs: BlobStore, tmp_path: Path) -> None:
     """The diff is a patch that git itself accepts, whatever is added, removed, changed or made executable."""
     changes = [
