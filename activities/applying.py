@@ -162,22 +162,34 @@ class Applier:
                 drift = deed.effect.check(deed.body, context)
                 if drift:
                     return self._stop_at_drift(deed, prior, "; ".join(drift))
-            try:
-                self._ledger.begin_effect(self._begin(deed), at=_now())
-            except TargetBusy as busy:
-                raise again_later(busy.message, "TargetBusy") from busy
-            except Refused as refusal:
-                return self._outcome(deed.question, deed.planned, "refused", refusal.message)
+            refused = self._ask_to_begin(deed, prior)
+            if refused is not None:
+                return refused
             if probe.found is Found.done:
                 return self._finish(deed, "already", "it was so before", {})
             return self._do(deed, context)
+
+    def _ask_to_begin(self, deed: Deed, prior: IntentRow | None) -> EffectOutcome | None:
+        """Ask the ledger; ``None`` when the effect may start and its intent is written."""
+        try:
+            self._ledger.begin_effect(self._begin(deed), at=_now())
+        except TargetBusy as busy:
+            raise again_later(busy.message, "TargetBusy") from busy
+        except Refused as refusal:
+            if prior is not None:
+                # Begun before and proven not done (see _settle_prior): that is its end, or nothing could be taken back.
+                return self._finish(deed, "failed", f"not tried again: {refusal.message}", {})
+            return self._outcome(deed.question, deed.planned, "refused", refusal.message)
+        return None
 
     def _stop_at_drift(self, deed: Deed, prior: IntentRow | None, detail: str) -> EffectOutcome:
         if prior is None and deed.question.direction == "do":
             return self._outcome(deed.question, deed.planned, "drift", detail)
         if prior is None:
             # An undo that may not run is written down: it stands beside the first cause.
-            self._ledger.begin_effect(self._begin(deed), at=_now())
+            refused = self._ask_to_begin(deed, prior)
+            if refused is not None:
+                return refused
         return self._finish(deed, "failed", f"not possible any more: {detail}", {})
 
     def _settle_prior(self, deed: Deed, prior: IntentRow, context: EffectContext) -> EffectOutcome | None:
@@ -193,9 +205,10 @@ class Applier:
             return self._verify(deed, context, {}, "found done")
         if resolution is not None:
             return None
-        if probe.found is Found.not_done:
+        if probe.found is Found.not_done and prior.state != "unknown":
             self._await_settling(deed, prior)
             return None
+        # What was once in doubt stays so until somebody answers; a stray wake-up changes nothing.
         return self._unknown(deed, probe)
 
     @staticmethod
