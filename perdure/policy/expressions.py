@@ -47,6 +47,8 @@ class Compiled:
 
     whole: TemplateExpression | None
     text: Template | None
+    blanks: tuple[str, str] = ("", "")
+    """Around ``whole``: they count where its value is a text."""
 
 
 def has_expression(value: str) -> bool:
@@ -94,7 +96,8 @@ def _render_string(source: str, context: Mapping[str, Any], budget: Budget) -> A
     compiled = compile_source(source)
     try:
         if compiled.whole is not None:
-            return to_plain(_evaluate(compiled.whole, context), budget)
+            value = to_plain(_evaluate(compiled.whole, context), budget)
+            return value.join(compiled.blanks) if isinstance(value, str) else value
         assert compiled.text is not None
         return "".join(budget.spend(part) for part in compiled.text.generate(**context))
     except UndefinedError as error:
@@ -157,7 +160,7 @@ def compile_source(source: str) -> Compiled:
         template = _environment().from_string(nodes.Template([result], lineno=1))
     except (TemplateError, SyntaxError, RecursionError, MemoryError) as error:
         raise ExpressionError(f"{_quote(source)} cannot be read: {error}") from error
-    return Compiled(whole=TemplateExpression(template, undefined_to_none=False), text=None)
+    return Compiled(TemplateExpression(template, undefined_to_none=False), None, _blanks_around(tree, whole))
 
 
 def parse_source(source: str) -> nodes.Template:
@@ -203,10 +206,22 @@ def _find_strangers(tree: nodes.Template) -> Iterator[str]:
 
 def whole_expression(tree: nodes.Template) -> nodes.Expr | None:
     """Return the expression when the whole string is one (blanks around it do not count), else ``None``."""
-    parts = [part for node in tree.body for part in (node.nodes if isinstance(node, nodes.Output) else [node])]
-    solid = [part for part in parts if not (isinstance(part, nodes.TemplateData) and not part.data.strip())]
+    solid = [part for part in _parts(tree) if not (isinstance(part, nodes.TemplateData) and not part.data.strip())]
     only = solid[0] if len(solid) == 1 else None
     return only if isinstance(only, nodes.Expr) and not isinstance(only, nodes.TemplateData) else None
+
+
+def _blanks_around(tree: nodes.Template, whole: nodes.Expr) -> tuple[str, str]:
+    parts = _parts(tree)
+    place = parts.index(whole)
+    before, after = (
+        "".join(getattr(part, "data", "") for part in side) for side in (parts[:place], parts[place + 1 :])
+    )
+    return before, after
+
+
+def _parts(tree: nodes.Template) -> list[nodes.Node]:
+    return [part for node in tree.body for part in (node.nodes if isinstance(node, nodes.Output) else [node])]
 
 
 def used_paths(source: str) -> set[tuple[str, ...]]:

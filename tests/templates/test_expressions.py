@@ -31,6 +31,8 @@ CONTEXT: dict[str, Any] = {
     [
         ("{{ inputs.words }}", ["make", "test"]),
         ("{{ inputs.version }}", "1.10"),
+        ("{{ inputs.version }}\n", "1.10\n"),
+        (" {{ inputs.version -}}\n", " 1.10"),
         ("{{ inputs.nothing }}", None),
         ("  {{ inputs.yes }}\n", True),
         ("{{- inputs.numbers -}}", [3, 1, 2]),
@@ -45,7 +47,7 @@ CONTEXT: dict[str, Any] = {
     ],
 )
 def test_a_whole_expression_keeps_its_type(source: str, value: Any) -> None:
-    """A string that is one expression from end to end gives the expression's own value."""
+    """A string that is one expression from end to end gives the expression's own value; a text keeps its line end."""
     result = render(source, CONTEXT)
     assert result == value
     assert type(result) is type(value)
