@@ -1,21 +1,21 @@
-"""The only place that reads the environment. Settings are made once, by a process's entry, and handed on."""
+"""The only place that reads the environment. Settings are made once, by a process's entry, and handed on.
+
+Plain dataclasses: the supervisor and ``perdure up`` import this, and every millisecond of theirs is waited for.
+"""
 
 from __future__ import annotations
 
 import os
 from collections.abc import Mapping
+from dataclasses import dataclass
 from pathlib import Path
-
-import platformdirs
-from pydantic import BaseModel, ConfigDict
 
 from perdure.errors import SetupError
 
 
-class Settings(BaseModel):
+@dataclass(frozen=True, kw_only=True)
+class Settings:
     """All that a process of Perdure can be told from outside."""
-
-    model_config = ConfigDict(frozen=True)
 
     data: Path
     """Folder of one installation, 0700: ledger, blobs, keys, socket, logs, Temporal's file."""
@@ -92,7 +92,7 @@ def read_settings(environ: Mapping[str, str] | None = None, *, data: Path | None
         SetupError: a value cannot be used; the message names the variable.
     """
     env = os.environ if environ is None else environ
-    folder = data or Path(env.get("PERDURE_DATA") or platformdirs.user_data_path("perdure"))
+    folder = data or Path(env.get("PERDURE_DATA") or _user_folder())
     if not folder.is_absolute():
         folder = Path.cwd() / folder
     templates = env.get("PERDURE_TEMPLATES")
@@ -117,6 +117,12 @@ def read_settings(environ: Mapping[str, str] | None = None, *, data: Path | None
         api_url=env.get("PERDURE_API", "").rstrip("/"),
         templates_folder=Path.cwd() / templates if templates else None,
     )
+
+
+def _user_folder() -> Path:
+    import platformdirs
+
+    return platformdirs.user_data_path("perdure")
 
 
 def connection_environment(environ: Mapping[str, str] | None = None) -> dict[str, str]:

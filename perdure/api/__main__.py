@@ -10,6 +10,7 @@ import signal
 import sys
 from collections.abc import Sequence
 from contextlib import ExitStack, closing
+from dataclasses import replace
 from pathlib import Path
 from types import FrameType
 
@@ -43,7 +44,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     try:
         settings = read_settings(data=options.data)
         if options.listen:
-            settings = settings.model_copy(update={"listen": options.listen})
+            settings = replace(settings, listen=options.listen)
         asyncio.run(run_api(settings))
     except PerdureError as error:
         sys.stderr.write(f"{error.message}\n")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import AsyncIterator, Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -33,7 +34,7 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningServer]:
 async def client(server: RunningServer, settings: Settings) -> AsyncIterator[Client]:
     """A client with the keys of ``settings``."""
     make_key(settings.keys)
-    yield await connect(settings.model_copy(update={"temporal_address": server.address}), role="test")
+    yield await connect(replace(settings, temporal_address=server.address), role="test")
 
 
 @pytest.fixture

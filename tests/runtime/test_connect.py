@@ -7,6 +7,7 @@ import os
 import socket
 import subprocess
 import sys
+from dataclasses import replace
 from datetime import timedelta
 
 import pytest
@@ -78,14 +79,14 @@ async def test_unreachable_cluster_names_address_and_setting(keyed: Settings) ->
     """A cluster that does not answer is named, and so is the setting that named it."""
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = taken.getsockname()[1]
-    named = keyed.model_copy(update={"temporal_address": f"127.0.0.1:{port}"})
+    named = replace(keyed, temporal_address=f"127.0.0.1:{port}")
     with pytest.raises(SetupError, match=rf"Cannot reach Temporal at 127\.0\.0\.1:{port}.*Check TEMPORAL_ADDRESS"):
         await connect(named)
 
 
 async def test_namespace_of_the_settings_is_used(keyed: Settings, server: RunningServer) -> None:
     """The namespace comes from the settings."""
-    named = keyed.model_copy(update={"temporal_address": server.address, "temporal_namespace": "elsewhere"})
+    named = replace(keyed, temporal_address=server.address, temporal_namespace="elsewhere")
     assert (await connect(named)).namespace == "elsewhere"
 
 
@@ -126,8 +127,8 @@ def test_worker_process_says_what_is_missing_and_ends(keyed: Settings) -> None:
 
 @pytest.mark.parametrize("module", ["control", "supervisor", "server", "installation", "payload_keys"])
 def test_starting_needs_no_sdk(module: str) -> None:
-    """Starting and looking at an installation loads neither Temporal's SDK nor cryptography."""
-    heavy = "{'temporalio', 'cryptography', 'sqlalchemy', 'fastapi'}"
+    """Starting and looking at an installation loads neither Temporal's SDK nor any other heavy library."""
+    heavy = "{'temporalio', 'cryptography', 'sqlalchemy', 'fastapi', 'pydantic', 'httpx'}"
     code = f"import sys, perdure.runtime.{module}; print({heavy} & set(sys.modules))"
     done = subprocess.run([sys.executable, "-P", "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout == "set()\n"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import socket
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -57,7 +58,7 @@ def test_unreachable_cluster_is_named(settings: Settings) -> None:
     """A cluster that does not answer is named."""
     with socket.create_server(("127.0.0.1", 0)) as taken:
         address = f"127.0.0.1:{taken.getsockname()[1]}"
-    temporal = found(settings.model_copy(update={"temporal_address": address}))["temporal"]
+    temporal = found(replace(settings, temporal_address=address))["temporal"]
     assert not temporal.ok
     assert address in temporal.detail
     assert "TEMPORAL_ADDRESS" in temporal.advice
@@ -67,7 +68,7 @@ def test_taken_port_is_named(settings: Settings) -> None:
     """A port that the settings fix and somebody else uses is named with its holder."""
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = taken.getsockname()[1]
-        ports = found(settings.model_copy(update={"temporal_port": port}))["ports"]
+        ports = found(replace(settings, temporal_port=port))["ports"]
     assert not ports.ok
     assert f"port {port}, used by pid " in ports.detail
 
@@ -75,7 +76,7 @@ def test_taken_port_is_named(settings: Settings) -> None:
 def test_too_long_a_path_is_named_before_the_folder_is_made(settings: Settings, tmp_path: Path) -> None:
     """A data folder that `up` would refuse for its length is red in the doctor too, and is not made."""
     folder = tmp_path / ("x" * 110)
-    check = found(settings.model_copy(update={"data": folder}))["data folder"]
+    check = found(replace(settings, data=folder))["data folder"]
     assert not check.ok
     assert "path is too long" in check.detail
     assert not folder.exists()

@@ -6,6 +6,7 @@ import os
 import signal
 import sqlite3
 from collections.abc import Iterator
+from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
 
@@ -72,7 +73,7 @@ def test_cluster_needs_no_server_of_ours(
 ) -> None:
     """With ``TEMPORAL_ADDRESS`` no server is started, and worker and API work against that cluster."""
     monkeypatch.setenv("TEMPORAL_ADDRESS", server.address)
-    cluster = installation.model_copy(update={"temporal_address": server.address})
+    cluster = replace(installation, temporal_address=server.address)
     now = up(cluster)
     assert list(pids(now)) == ["supervisor", "worker", "api"]
     assert now.temporal == server.address

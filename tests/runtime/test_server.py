@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 import uuid
+from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
 
@@ -52,7 +53,7 @@ async def test_restarted_server_still_knows_everything(tmp_path: Path, settings:
     """A killed server starts again on its file and port: running work and retention are as they were."""
     make_key(settings.keys)
     with temporal_server(tmp_path / "server") as own:
-        client = await connect(settings.model_copy(update={"temporal_address": own.address}))
+        client = await connect(replace(settings, temporal_address=own.address))
         handle = await client.start_workflow("nobody", id="kept", task_queue="kept")
         own.restart()
         assert (await handle.describe()).status == WorkflowExecutionStatus.RUNNING
