@@ -19,9 +19,12 @@ from perdure.policy.gates import GATE_KINDS
 from perdure.runtime.messenger import Messenger
 from perdure.store.blobs import BlobStore
 from perdure.store.ledger import Ledger
-from perdure.store.plans import describe_end
+from perdure.store.plans import OPEN, describe_end
 from perdure.store.reading import Reader
 from perdure.store.signing import DecisionKey
+
+UNHEARD = ("expired", "cancelled", "superseded")
+"""How a gate ends whatever was decided."""
 
 
 class Decider:
@@ -182,12 +185,13 @@ class Decider:
         except (NotFound, Conflict) as error:
             await asyncio.to_thread(self._ledger.mark_told, decision.id)
             row = await asyncio.to_thread(self._ledger.plan, decision.digest)
-            if row.state == "open":  # it is in the ledger: the gate weighs it, or the one that its job opens anew
+            if row.state in UNHEARD and decision.kind != "withdraw":
+                how = describe_end(row)
+                raise Conflict(f"Your decision came too late for plan {row.digest[:8]}: {how}.") from error
+            # It is in the ledger, and no gate closes before it was weighed there: neither this one nor one that is open.
+            if row.state == OPEN:
                 await self._poke(decision.job_id, Poke(about="gate"))
-                return None
-            if decision.kind == "withdraw":
-                return None  # the permit is gone
-            raise Conflict(f"Your decision came too late for plan {row.digest[:8]}: {describe_end(row)}.") from error
+            return None
 
     async def _poke(self, workflow_id: str, poke: Poke) -> None:
         try:
