@@ -65,6 +65,8 @@ class JobWorkflow:
 
     async def _prepare(self) -> tuple[JobPhase, str]:
         """Run the stages. With a plan to decide, the job carries on as a new run before it waits."""
+        if self._state.round > 1:  # nobody is asked about the next plan before its gate is open
+            await self._note(JobPhase.drafting, self._state.note)
         prepared: Prepared = await self._unless_cancelled(Stages(self._state, workflow.now()).prepare())
         if prepared.failed:
             return await self._end(JobPhase.failed, prepared.failed)
