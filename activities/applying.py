@@ -22,6 +22,7 @@ from perdure.effects.base import Blobs, Effect, EffectContext, Found, Probe
 from perdure.errors import EffectFailed, EffectUnknown, Refused
 from perdure.store.ledger import Ledger
 from perdure.store.rows import BeginEffect, IntentRow, TargetBusy
+from perdure.store.trouble import StoreTrouble
 from perdure.workspace.processes import GroupRunner, end_group, take_lock
 
 _LOCK_PATIENCE = timedelta(seconds=30)
@@ -221,6 +222,8 @@ class Applier:
     def _do(self, deed: Deed, context: EffectContext) -> EffectOutcome:
         try:
             result = deed.effect.do(deed.body, context)
+        except StoreTrouble:
+            raise  # says nothing about the world: the next attempt looks at it, when it can be written down
         except Exception as error:
             return self._after_error(deed, context, error)
         return self._verify(deed, context, result, "")

@@ -12,7 +12,9 @@ from typing import TypeVar
 from temporalio import activity
 from temporalio.exceptions import ApplicationError, ApplicationErrorCategory
 
+from perdure.contracts import names
 from perdure.errors import EffectUnknown, PerdureError, SetupError
+from perdure.store.trouble import StoreTrouble
 
 Result = TypeVar("Result")
 
@@ -54,6 +56,9 @@ def to_application_error(error: Exception) -> ApplicationError:
     if isinstance(error, ApplicationError):
         return error
     kind = type(error).__name__
+    if isinstance(error, StoreTrouble):
+        activity.logger.warning("%s", error.message)  # one line an attempt: the log may lie on the same full disk
+        return again_later(error.message, names.STORE_TROUBLE)
     if isinstance(error, SetupError | EffectUnknown | OSError):
         return ApplicationError(str(error), type=kind, non_retryable=False)
     if isinstance(error, PerdureError):

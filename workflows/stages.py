@@ -7,8 +7,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 
+from temporalio import workflow
 from temporalio.common import RetryPolicy
-from temporalio.exceptions import ActivityError
+from temporalio.exceptions import ActivityError, ApplicationError
 
 from perdure.contracts import names
 from perdure.contracts.base import BlobRef
@@ -17,6 +18,9 @@ from workflows.calls import call, cause_of
 
 _BATCH = 100
 """Activities scheduled in one workflow task (measured: 2,000 at once outlast the task's limit)."""
+
+_SHORTEST_PAUSE, _LONGEST_PAUSE = timedelta(seconds=1), timedelta(minutes=5)
+"""Between looks at a store that cannot be used; the longest keeps history small over a weekend."""
 
 
 @dataclass
@@ -102,12 +106,18 @@ class Stages:
             maximum_attempts=outline.attempts + 1,
         )
         limit = timedelta(seconds=outline.attempt_limit_seconds)
-        try:
-            return await call(activity, self._step(outline.name), StepResult, limit=limit, retry=retry)
-        except ActivityError as error:
-            if outline.optional:
-                return StepResult(status="failed", summary=cause_of(error)[:400])
-            raise
+        pause = _SHORTEST_PAUSE
+        while True:
+            try:
+                return await call(activity, self._step(outline.name), StepResult, limit=limit, retry=retry)
+            except ActivityError as error:
+                if error_type(error) == names.STORE_TROUBLE:  # no source's fault: a full disk spends no attempt of it
+                    await workflow.sleep(pause)
+                    pause = min(2 * pause, _LONGEST_PAUSE)
+                elif outline.optional:
+                    return StepResult(status="failed", summary=cause_of(error)[:400])
+                else:
+                    raise
 
     def _keep(self, key: str, answer: StepResult) -> None:
         if answer.result is not None:
@@ -127,3 +137,8 @@ class Stages:
             at=self._at,
             parts=state.parts,
         )
+
+
+def error_type(error: ActivityError) -> str | None:
+    """The type that an activity's failure was raised with."""
+    return error.cause.type if isinstance(error.cause, ApplicationError) else None

@@ -44,6 +44,9 @@ CLAIM_ID = "claim_id"
 WEIGH_REQUESTS = "weigh_requests"
 """Activities are registered under these names; a test checks that each one is."""
 
+STORE_TROUBLE = "StoreTrouble"
+"""Error type of an activity that could not use the ledger or the blob store: nobody's fault, and it passes."""
+
 CODE_ATTRIBUTE = "PerdureCode"
 """Search attribute (keyword) on every execution: the generation of workflow code that started it."""
 CODE_GENERATION = "1"

@@ -14,7 +14,8 @@ from typing import Any
 
 from perdure.contracts.base import BlobRef
 from perdure.contracts.canonical import canonical_bytes
-from perdure.errors import NotFound, SetupError, Tampered
+from perdure.errors import NotFound, Tampered
+from perdure.store.trouble import StoreTrouble
 
 _FULL = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG}
 
@@ -34,7 +35,7 @@ class BlobStore:
         A stored blob that no longer hashes to its name is replaced by the right bytes.
 
         Raises:
-            SetupError: the folder cannot be written (full, read-only, another owner); nothing half-written is left.
+            StoreTrouble: the folder cannot be written (full, read-only, another owner); nothing half-written is left.
         """
         ref = BlobRef(sha256=hashlib.sha256(data).hexdigest(), size_bytes=len(data))
         path = self._path(ref.sha256)
@@ -60,7 +61,7 @@ class BlobStore:
                 "Restore the folder from a backup, or run `perdure audit` to see what else is missing."
             ) from None
         except OSError as error:
-            raise SetupError(f"Blob {ref.sha256[:12]} in {self._root} cannot be read ({error.strerror}).") from error
+            raise StoreTrouble(f"Blob {ref.sha256[:12]} in {self._root} cannot be read ({error.strerror}).") from error
         found = hashlib.sha256(data).hexdigest()
         if found != ref.sha256 or len(data) != ref.size_bytes:
             raise Tampered(
@@ -119,7 +120,7 @@ class BlobStore:
         except OSError as error:
             what = "is full" if error.errno in _FULL else f"cannot be written ({error.strerror})"
             advice = "Free some space" if error.errno in _FULL else "Check its owner, mode and mount"
-            raise SetupError(
+            raise StoreTrouble(
                 f"The blob folder {self._root} {what}. Nothing was stored. {advice}; the job goes on by itself."
             ) from error
 

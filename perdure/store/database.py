@@ -19,6 +19,7 @@ from sqlalchemy.exc import ArgumentError, DBAPIError, IntegrityError, NoSuchModu
 from sqlalchemy.exc import TimeoutError as PoolTimeout
 
 from perdure.errors import SetupError
+from perdure.store.trouble import StoreTrouble
 
 PATIENCE = timedelta(seconds=10)
 """How long a write waits for its turn before it says that the ledger is locked."""
@@ -51,7 +52,7 @@ class Database:
         """One write transaction; commits at the end, leaves nothing behind when anything raises.
 
         Raises:
-            SetupError: locked for longer than the patience, unreachable, full, or not a ledger.
+            StoreTrouble: locked for longer than the patience, unreachable, full, or not a ledger.
         """
         with self.explained(), self._queue(), self.engine.connect() as connection:
             connection = connection.execution_options(perdure_write=True)
@@ -62,7 +63,7 @@ class Database:
 
     @contextmanager
     def read(self) -> Iterator[Connection]:
-        """One read transaction: all its statements see the same state. Raises ``SetupError`` as :meth:`write`."""
+        """One read transaction: all its statements see the same state. Raises ``StoreTrouble`` as :meth:`write`."""
         with self.explained(), self.engine.connect() as connection:
             if not self.is_sqlite:
                 connection = connection.execution_options(isolation_level="REPEATABLE READ", postgresql_readonly=True)
@@ -83,7 +84,7 @@ class Database:
 
     @contextmanager
     def explained(self) -> Iterator[None]:
-        """Turn the driver's errors into ``SetupError``."""
+        """Turn the driver's errors into ``StoreTrouble``."""
         try:
             yield
         except _OUR_FAULT:
@@ -95,13 +96,13 @@ class Database:
         except self._driver_error as error:  # while a new connection is prepared, SQLAlchemy hands it on as it is
             raise self._unreachable(_one_line(error)) from error
 
-    def _unreachable(self, reason: str) -> SetupError:
+    def _unreachable(self, reason: str) -> StoreTrouble:
         advice = (
             "Check that its disk has space and that no other program holds it"
             if self.is_sqlite
             else "Check that the PostgreSQL server runs and PERDURE_LEDGER_URL is right"
         )
-        return SetupError(
+        return StoreTrouble(
             f"Ledger unreachable at {self.name} ({reason}). Nothing was written and no effect starts. {advice}."
         )
 
