@@ -13,7 +13,7 @@ TEMPLATES = Path(__file__).resolve().parents[1] / "crash" / "templates"
 
 # What `do` and `undo` did is counted by appending; what is true now is a file of its own. `slow` makes `do` outlive
 # its worker: it waits for a file that only the test makes.
-_ANNOUNCE = """\
+ANNOUNCE = """\
 cd "$(dirname "$0")" || exit 9
 case "$1" in
   do)    echo "$2 began" >> began; while [ -e slow ] && [ ! -e go ]; do sleep 0.05; done
@@ -76,5 +76,5 @@ def make_outside(folder: Path) -> Outside:
     counter, target = folder / "counter", folder / "target"
     counter.mkdir(parents=True)
     target.mkdir()
-    (counter / "announce").write_text(_ANNOUNCE)
+    (counter / "announce").write_text(ANNOUNCE)
     return Outside(make_project(folder / "src"), target, counter)

@@ -1,0 +1,72 @@
+"""Hold a worker exactly where a test wants to interfere, and let it go again."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from tests.support.installation import ROOT, Installation, wait_until
+
+_SCRIPT = ROOT / "tests" / "crash" / "holdable.py"
+
+
+def start_holdable(home: Installation, *, patience_seconds: float | None = None) -> subprocess.Popen[bytes]:
+    """Start a worker that can be held; wait until it polls. ``patience_seconds``: it waits so long for the ledger."""
+    folder = home.settings.data / "holds"
+    folder.mkdir(exist_ok=True)
+    ready = home.settings.socket.parent / "worker.ready"
+    ready.unlink(missing_ok=True)
+    argv = [sys.executable, "-P", str(_SCRIPT), str(home.settings.data)]
+    argv += [] if patience_seconds is None else [str(patience_seconds)]
+    with (home.settings.logs / f"worker-{len(home.workers)}.log").open("wb") as log:
+        process = subprocess.Popen(argv, env=home.environ, stdout=log, stderr=log)
+    home.workers.append(process)
+    wait_until(
+        lambda: ready.exists() or process.poll() is not None, "a worker that can be held", explain=home.worker_log
+    )
+    return process
+
+
+def ensure_holdable(home: Installation) -> None:
+    """Start one, unless the last worker is one and lives."""
+    living = [process for process in home.workers if process.poll() is None]
+    if not any(str(_SCRIPT) in process.args for process in living if isinstance(process.args, list)):
+        start_holdable(home)
+
+
+@dataclass
+class Hold:
+    """One closed gate in the worker's way."""
+
+    gate: Path
+    home: Installation
+
+    def wait(self, count: int = 1) -> None:
+        """Wait until so many calls have come to the point."""
+        reached = self.gate.with_name(f"{self.gate.name}.reached")
+
+        def are_there() -> bool:
+            return reached.exists() and reached.stat().st_size >= count
+
+        wait_until(are_there, f"{count} at {self.gate.name}", explain=self.home.worker_log)
+
+    def release(self) -> None:
+        """Open the gate; may be called twice."""
+        self.gate.unlink(missing_ok=True)
+
+
+@contextmanager
+def held(home: Installation, point: str) -> Iterator[Hold]:
+    """Close the gate at ``point`` until it is released, at the latest at the end of the block."""
+    gate = home.settings.data / "holds" / point
+    gate.with_name(f"{point}.reached").unlink(missing_ok=True)
+    gate.touch()
+    hold = Hold(gate, home)
+    try:
+        yield hold
+    finally:
+        hold.release()
