@@ -194,8 +194,8 @@ class Installation:
 
 
 @contextmanager
-def installation(folder: Path) -> Iterator[Installation]:
-    """Start server and API on an empty data folder; workers are started by the test."""
+def installation(folder: Path, **settings_by_variable: str) -> Iterator[Installation]:
+    """Start server and API on an empty data folder; workers are started by the test. More settings by variable."""
     with temporal_server(folder / "temporal") as server:
         environ = {
             "PATH": os.environ["PATH"],
@@ -205,6 +205,7 @@ def installation(folder: Path) -> Iterator[Installation]:
             "PERDURE_DATA": str(folder / "data"),
             "PERDURE_TEMPLATES": str(ROOT / "tests" / "crash" / "templates"),
             "LC_ALL": "C.UTF-8",
+            **settings_by_variable,
         }
         settings = read_settings(environ)
         for part in (settings.data, settings.logs, settings.socket.parent):
