@@ -48,11 +48,23 @@ class _Form:
         return run_git(self._git_dir, *args, env=work_tree(self._root), cwd=self._root)
 
     def matches(self, entry: Entry | None, *, modes_count: bool) -> bool:
-        """Whether the path holds this; bytes are compared with the blob's first, which costs less."""
+        """Whether the path holds this; bytes are compared with the blob's first, which costs no process."""
+        return self.is_stored(entry, modes_count=modes_count) or self.is_shown(entry, modes_count=modes_count)
+
+    def is_stored(self, entry: Entry | None, *, modes_count: bool) -> bool:
+        """Whether the path holds exactly the blob's bytes (or nothing, when that is what it should hold)."""
         if entry is None or self.mode == ABSENT:
             return entry is None and self.mode == ABSENT
-        same_mode = entry.mode == self.mode or (not modes_count and {entry.mode, self.mode} <= {"100644", "100755"})
-        return same_mode and (entry.data == self.stored or entry.data == self.shown)
+        return self._same_mode(entry, modes_count) and entry.data == self.stored
+
+    def is_shown(self, entry: Entry | None, *, modes_count: bool) -> bool:
+        """Whether the path holds the bytes that git would check out; asks git."""
+        if entry is None or self.mode == ABSENT:
+            return False
+        return self._same_mode(entry, modes_count) and entry.data == self.shown
+
+    def _same_mode(self, entry: Entry, modes_count: bool) -> bool:
+        return entry.mode == self.mode or (not modes_count and {entry.mode, self.mode} <= {"100644", "100755"})
 
 
 @dataclass(frozen=True)
@@ -87,11 +99,16 @@ class Checkout:
             entry = read_entry(self.root, change.path)
         except UserError as error:
             return error.message
-        old, new = self._form(change, old=True), self._form(change, old=False)
-        if change.new_mode == _GITLINK or any(form.matches(entry, modes_count=self._modes) for form in (new, old)):
+        if change.new_mode == _GITLINK or self._is_ours(change, entry):
             return ""
         what = "is there and is not tracked" if change.status == "A" else "holds something else"
         return f"{_shown(change.path)} {what}; it would be overwritten. Commit it, or move it away."
+
+    def _is_ours(self, change: RawChange, entry: Entry | None) -> bool:
+        """Whether a path holds its old or its new content. Git is asked only when neither blob is there as it is."""
+        forms = [self._form(change, old=old) for old in (False, True)]
+        is_stored = any(form.is_stored(entry, modes_count=self._modes) for form in forms)
+        return is_stored or any(form.is_shown(entry, modes_count=self._modes) for form in forms)
 
     def _bring(self, change: RawChange) -> str:
         """Bring one path along; return why not, or nothing."""
