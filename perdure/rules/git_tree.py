@@ -69,6 +69,15 @@ class CommitTree:
         """Whether a folder of that name is directly inside."""
         return self._modes.get(name, ("", ""))[0] == "040000"
 
+    def open_folder(self, path: str) -> CommitTree | None:
+        """Return the folder at ``path`` beneath this one; ``None`` when there is none."""
+        found: CommitTree | None = self
+        for name in PurePosixPath(path).parts:
+            if found is None or not found.has_folder(name):
+                return None
+            found = CommitTree(found._repository, found.commit, join(found.folder, name))
+        return found
+
     def read(self, name: str) -> bytes | None:
         """Return a file's bytes; ``None`` when there is none of that name.
 

@@ -185,7 +185,8 @@ def test_whatever_stood_there_still_stands(lines: list[str], newline: str, ends:
         text = ""
     written = write(text)
     pending = read_changelog(text).unreleased
-    kept = [line for place, line in enumerate(split_lines(text)) if not (pending and pending[0] < place < pending[1])]
+    body = range(pending.body, pending.end) if pending else range(0)
+    kept = [line for place, line in enumerate(split_lines(text)) if place not in body]
     rest = iter(line.strip() for line in split_lines(written))
     assert all(line.strip() in rest for line in kept if line.strip() and "nreleased]:" not in line)
     if "```" not in lines and "<!--" not in lines:

@@ -98,24 +98,6 @@ def test_files_are_read_from_the_commit_not_from_the_checkout(tmp_path: Path) ->
     assert gathered["notes"]["changelog"]["path"] == "CHANGELOG.md"
 
 
-@pytest.mark.parametrize(
-    ("name", "text", "said"),
-    [
-        ("CHANGES.rst", "1.2.0\n-----\n", "is not Markdown"),
-        ("CHANGELOG.md", "Changes\n=======\n\n1.2.0\n-----\n\n- Old.\n", "underlines its headings"),
-    ],
-)
-def test_a_changelog_that_is_not_extended_yet_is_left_and_said(tmp_path: Path, name: str, text: str, said: str) -> None:
-    """Where the changelog is of another kind, none is written beside it; the reviewer is told."""
-    path = make_repository(tmp_path)
-    save(path, "feat: a", {name: text, "VERSION": "0.1.0"})
-    run = ReleaseRun(path, tmp_path)
-    space = run.draft()
-    assert [change.path for change in space.changes(BlobStore(tmp_path / "blobs"))] == []
-    assert any(said in finding for finding in run.findings)
-    assert run.check("release.check_entries", space).status == "ok"
-
-
 def test_folders_of_change_files_are_named(tmp_path: Path) -> None:
     """Change files are not read yet: the reviewer is told where entries may be missing."""
     path = make_repository(tmp_path)

@@ -1,49 +1,31 @@
-"""The structure of a Markdown changelog: where ``[Unreleased]`` is, where the newest version is, how headings look."""
+"""The structure of a changelog: what is to come, where the newest version is, which way versions run."""
 
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
-from itertools import pairwise
+from dataclasses import dataclass
 
-from perdure.rules.release.markdown_text import (
-    Heading,
-    Hidden,
-    find_definitions,
-    find_headings,
-    find_underlined,
-    hide_code,
-    split_lines,
+from perdure.rules.release.changelog_dates import guess_day_first
+from perdure.rules.release.changelog_heading import (
+    HeadingStyle,
+    has_known_prefix,
+    is_pending,
+    is_pending_version,
+    is_unreleased,
+    match_version,
+    read_style,
 )
+from perdure.rules.release.changelog_items import BULLET, read_items
+from perdure.rules.release.changelog_markup import MARKUPS, Markup
+from perdure.rules.release.markdown_text import Heading, find_definitions, split_lines
 
-_VERSION_HEADING = re.compile(
-    r"(?P<prefix>(?:version|release)?\s*)(?P<open>\[)?(?P<v>v?)(?P<version>\d+(?:\.\d+)+[0-9A-Za-z.+!-]*)"
-    r"(?P<close>\])?(?P<link>\([^)]*\))?(?P<rest>(?:[ \t]*[-–—:(].*)?)",
-    re.IGNORECASE,
-)
-_UNRELEASED = re.compile(r"\[?unreleased(?:\](?:\([^)]*\))?)?.*", re.IGNORECASE)
-_DATE = re.compile(r"(?P<before>[ \t]{0,4}[-–—:]?[ \t]{0,4}\(?)\d{4}-\d{2}-\d{2}(?P<after>\)?)")
-_BULLET = re.compile(r"( *)([-*+])[ \t]+(.*)")
 _DEEPEST_VERSION = 3
-
-
-@dataclass(frozen=True)
-class HeadingStyle:
-    """How a changelog writes the heading of a version."""
-
-    level: int = 2
-    prefix: str = ""
-    """"Version " and the like."""
-    has_brackets: bool = True
-    v: str = ""
-    before_date: str = " - "
-    after_date: str = ""
-
-    def write(self, version: str, date: str) -> str:
-        """Return the heading's line without a line end."""
-        name = f"{self.prefix}[{self.v}{version}]" if self.has_brackets else f"{self.prefix}{self.v}{version}"
-        return f"{'#' * self.level} {name}{self.before_date}{date}{self.after_date}"
+_DEFAULT_LEVEL = 2
+# What a heading is linked by stands right before it and moves with it.
+_ANCHOR = re.compile(r"<a\s+(?:name|id)=[^>]*>\s*(?:</a>)?|\.\. _[^:]+:|\[\[[^\]]+\]\]|\[#[^\]]+\]", re.IGNORECASE)
+_START_MARK = re.compile(r"(?:<!--|\.\.|//)\s*towncrier release notes start.*", re.IGNORECASE)
 
 
 @dataclass(frozen=True)
@@ -53,23 +35,44 @@ class VersionSection:
     version: str
     start: int
     """Line of its heading."""
+    body: int
+    """The line after its heading."""
     end: int
     """The line after its last one."""
+
+
+@dataclass(frozen=True)
+class Pending:
+    """The section of what is to come; its body holds no link definitions."""
+
+    start: int
+    body: int
+    end: int
+    keeps_heading: bool = True
+    """False for ``1.3.0 (unreleased)``, whose heading becomes the released version's."""
 
 
 @dataclass(frozen=True)
 class Changelog:
     """A changelog by lines."""
 
+    markup: Markup
     lines: list[str]
     """With their ends."""
     style: HeadingStyle
-    unreleased: tuple[int, int] | None
-    """(line of the heading, the line after its body); the body holds no link definitions. ``None``: no such section."""
+    like: Heading
+    """A heading of the kind that versions have."""
+    inner: Heading
+    """A heading of the kind that stands inside of a version's section."""
+    unreleased: Pending | None
     versions: list[VersionSection]
-    """As written, the newest first in every changelog that this code extends."""
+    """As written."""
     bullet: str
     """The character that list items begin with."""
+    day_first: bool | None
+    """How dates such as 3/12/2025 are meant; ``None``: the file does not tell."""
+    start_mark: int
+    """The line after the mark behind which a tool of the project writes; -1: there is none."""
 
     @property
     def newline(self) -> str:
@@ -78,105 +81,143 @@ class Changelog:
         return "\r\n" if 2 * crlf > len(self.lines) else "\n"
 
     @property
+    def is_oldest_first(self) -> bool:
+        """Whether the newest version is the last one."""
+        keys = [_order(section.version) for section in self.versions]
+        return len(keys) > 1 and keys[0] < keys[-1]
+
+    @property
     def end_of_sections(self) -> int:
         """The line where link definitions (and blank lines before them) begin at the end of the file."""
-        return _trim_definitions(self.lines, 0, len(self.lines))
+        return _trim_definitions(self.markup, self.lines, 0, len(self.lines))
 
 
-def read_changelog(text: str) -> Changelog:
+def read_changelog(text: str, markup: Markup = MARKUPS["markdown"]) -> Changelog:
     """Read the structure of a changelog. Never fails: a text without any version has no versions."""
     lines = split_lines(text)
-    headings = find_headings(lines)
+    headings = markup.find_headings(lines)
+    found = _find_versions(headings)
+    released = [(heading, match) for heading, match in found if not is_pending_version(match)]
+    pending = _find_pending(headings, found)
+    known = {heading.line for heading, _ in found} | ({pending.line} if pending else set())
+    like = found[0][0] if found else pending or _usual_heading(markup, headings)
+    if not found and pending:
+        style = HeadingStyle(has_brackets=pending.text.startswith("["))
+    else:
+        matches = [match for _, match in released or found]
+        style = read_style(matches) if matches else HeadingStyle(has_brackets=markup.name == "markdown")
+    return Changelog(
+        markup=markup,
+        lines=lines,
+        style=style,
+        like=like,
+        inner=_find_inner(headings, like, known) or markup.inner_heading(like, headings),
+        unreleased=_measure_pending(markup, lines, headings, pending, found, known),
+        versions=[
+            VersionSection(m["version"], _step_back(lines, h), h.body, _find_end(markup, lines, headings, h, known))
+            for h, m in released
+        ],
+        bullet=_usual_bullet(lines),
+        day_first=guess_day_first(match["rest"] for _, match in released),
+        start_mark=next((number + 1 for number, line in enumerate(lines) if _START_MARK.match(line.strip())), -1),
+    )
+
+
+def _usual_heading(markup: Markup, headings: Sequence[Heading]) -> Heading:
+    """In a file without versions: as other headings below its title, which may not become a version's own."""
+    second = next((heading for heading in headings if heading.level == _DEFAULT_LEVEL), None)
+    return second or markup.first_heading(headings)
+
+
+def _find_versions(headings: Sequence[Heading]) -> list[tuple[Heading, re.Match[str]]]:
+    """Headings of versions. A word before the version counts as the project's name when it is always the same."""
     shallow = [heading for heading in headings if heading.level <= _DEEPEST_VERSION]
-    found = [(heading, match) for heading in shallow if (match := _VERSION_HEADING.fullmatch(heading.text))]
-    pending = next((heading for heading in headings if _UNRELEASED.fullmatch(heading.text)), None)
-    known = {heading.line for heading, _ in found}
-    style = _read_style(*found[0]) if found else _style_of_unreleased(pending)
-    unreleased = (pending.line, _find_end(lines, headings, pending, known)) if pending else None
-    versions = [
-        VersionSection(match["version"], heading.line, _find_end(lines, headings, heading, known))
-        for heading, match in found
-    ]
-    return Changelog(lines, style, unreleased, versions, _usual_bullet(lines))
+    found = [(heading, match) for heading in shallow if (match := match_version(heading.text))]
+    known = [item for item in found if has_known_prefix(item[1])]
+    if known:
+        return known
+    kinds = Counter((heading.level, match["prefix"]) for heading, match in found)
+    best, count = kinds.most_common(1)[0] if kinds else ((0, ""), 0)
+    return [item for item in found if count > 1 and (item[0].level, item[1]["prefix"]) == best]
 
 
-def has_foreign_headings(text: str) -> bool:
-    """Whether versions stand in underlined headings, which are not extended yet."""
-    lines = split_lines(text)
-    underlined = [heading for heading in find_underlined(lines) if _VERSION_HEADING.fullmatch(heading)]
-    return bool(underlined) and not read_changelog(text).versions
+def _find_pending(headings: Sequence[Heading], found: Sequence[tuple[Heading, re.Match[str]]]) -> Heading | None:
+    """The heading of what is to come: before the first version, after the last one, or a version not yet released."""
+    lines = [heading.line for heading, match in found if not is_pending_version(match)]
+    for heading, match in found:
+        if is_pending_version(match):
+            return heading
+    level = found[0][0].level if found else _DEEPEST_VERSION
+    return next(
+        (
+            heading
+            for heading in headings
+            if is_pending(heading.text)
+            and (heading.level == level or (heading.level < level and (not found or is_unreleased(heading.text))))
+            and (not lines or heading.line < lines[0] or heading.line > lines[-1])
+        ),
+        None,
+    )
 
 
-def read_items(lines: Sequence[str]) -> list[tuple[str, str]]:
-    """Return (section, text) of the list items and paragraphs in a section's body.
-
-    Sections are the headings inside it; before the first one it is empty. Texts keep their lines, without the bullet
-    and the indent it asks for. Comments are passed over.
-    """
-    starts = [-1, *(heading.line for heading in find_headings(lines)), len(lines)]
-    names = ["", *(heading.text for heading in find_headings(lines))]
-    hidden = hide_code(lines)
-    return [
-        (name, item)
-        for name, (before, end) in zip(names, pairwise(starts), strict=True)
-        for item in _read_list(lines[before + 1 : end], hidden[before + 1 : end])
-    ]
-
-
-def _read_list(lines: Sequence[str], hidden: Sequence[Hidden]) -> list[str]:
-    """Texts of the list items and paragraphs between two headings; lists may be indented as a whole."""
-    bullets = {
-        number: match
-        for number, line in enumerate(lines)
-        if not hidden[number] and (match := _BULLET.fullmatch(line.rstrip("\r\n")))
-    }
-    indent = min((len(match[1]) for match in bullets.values()), default=0)
-    items: list[list[str]] = []
-    for number, line in enumerate(lines):
-        bullet = bullets.get(number)
-        if hidden[number] == "comment":
-            continue
-        if bullet and len(bullet[1]) <= indent + 1:
-            items.append([bullet[3].rstrip()])
-        elif items and (hidden[number] or _continues(line, items[-1][-1])):
-            items[-1].append(_unindent(line, indent + 2))
-        elif line.strip():
-            items.append([line.strip()])
-    return ["\n".join(item).strip() for item in items]
-
-
-def _continues(line: str, above: str) -> bool:
-    """Whether a line belongs to the item before it: indented, blank, or right below its text."""
-    return line[:1] in (" ", "\t") or not line.strip() or bool(above.strip())
-
-
-def find_comments(lines: Sequence[str]) -> list[str]:
-    """Return the lines of HTML comments: what a project tells its writers stays when a section is emptied."""
-    hidden = hide_code(lines)
-    return [line for number, line in enumerate(lines) if hidden[number] == "comment"]
-
-
-def _read_style(heading: Heading, match: re.Match[str]) -> HeadingStyle:
-    date = _DATE.search(match["rest"])
-    style = HeadingStyle(heading.level, match["prefix"], bool(match["open"]), match["v"])
-    return replace(style, before_date=date["before"], after_date=date["after"]) if date else style
-
-
-def _style_of_unreleased(pending: Heading | None) -> HeadingStyle:
+def _measure_pending(
+    markup: Markup,
+    lines: Sequence[str],
+    headings: Sequence[Heading],
+    pending: Heading | None,
+    found: Sequence[tuple[Heading, re.Match[str]]],
+    known: set[int],
+) -> Pending | None:
     if pending is None:
-        return HeadingStyle()
-    return HeadingStyle(level=pending.level, has_brackets=pending.text.startswith("["))
+        return None
+    is_version = any(heading is pending for heading, _ in found)
+    end = _find_end(markup, lines, headings, pending, known)
+    return Pending(_step_back(lines, pending), pending.body, end, keeps_heading=not is_version)
 
 
-def _find_end(lines: Sequence[str], headings: Sequence[Heading], start: Heading, versions: set[int]) -> int:
+def _find_inner(headings: Sequence[Heading], like: Heading, known: set[int]) -> Heading | None:
+    """The first heading right below a version's level, inside of its section."""
+    inside = False
+    for heading in headings:
+        if heading.line in known:
+            inside = True
+        elif heading.level <= like.level:
+            inside = False
+        elif inside:
+            return heading
+    return None
+
+
+def _order(version: str) -> tuple[int, ...]:
+    """Rough order of versions: their numbers."""
+    return tuple(int(number) for number in re.findall(r"\d+", re.split(r"[-+a-zA-Z]", version)[0]))
+
+
+def _find_end(
+    markup: Markup, lines: Sequence[str], headings: Sequence[Heading], start: Heading, known: set[int]
+) -> int:
     """A section ends at the next heading of its level or above, or at the next version's, or at the definitions."""
     for heading in headings:
-        if heading.line > start.line and (heading.level <= start.level or heading.line in versions):
-            return heading.line
-    return _trim_definitions(lines, start.line + 1, len(lines))
+        if heading.line > start.line and (heading.level <= start.level or heading.line in known):
+            return max(_step_back(lines, heading), start.body)
+    return _trim_definitions(markup, lines, start.body, len(lines))
 
 
-def _trim_definitions(lines: Sequence[str], start: int, end: int) -> int:
+def _step_back(lines: Sequence[str], heading: Heading) -> int:
+    """The line where a heading begins with the anchors before it."""
+    first = heading.line
+    for number in range(heading.line - 1, -1, -1):
+        bare = lines[number].strip()
+        if _ANCHOR.fullmatch(bare):
+            first = number
+        elif bare:
+            break
+    return first
+
+
+def _trim_definitions(markup: Markup, lines: Sequence[str], start: int, end: int) -> int:
+    if markup.name != "markdown":
+        return end
     defined = {number for number, _, _ in find_definitions(lines)}
     last = end
     while last > start and (last - 1 in defined or not lines[last - 1].strip()):
@@ -185,11 +226,8 @@ def _trim_definitions(lines: Sequence[str], start: int, end: int) -> int:
 
 
 def _usual_bullet(lines: Sequence[str]) -> str:
-    marks = [match[2] for line in lines if (match := _BULLET.fullmatch(line.rstrip("\r\n")))]
+    marks = [match[2] for line in lines if (match := BULLET.fullmatch(line.rstrip("\r\n")))]
     return max("-*+", key=marks.count) if marks else "-"
 
 
-def _unindent(line: str, width: int) -> str:
-    """Drop up to ``width`` blanks at the beginning."""
-    text = line.rstrip().expandtabs(4)
-    return text[min(width, len(text) - len(text.lstrip(" "))) :]
+__all__ = ["Changelog", "Pending", "VersionSection", "read_changelog", "read_items"]

@@ -1,61 +1,113 @@
-"""Which file is the changelog, and what is waiting in it."""
+"""Which file is the changelog, how it is written, and what is waiting in it."""
 
 from __future__ import annotations
 
+import codecs
+import re
+from collections.abc import Iterator
 from typing import Any
 
 from perdure.contracts.base import JsonDict
 from perdure.errors import UserError
 from perdure.rules.git_tree import CommitTree, join
-from perdure.rules.release.changelog import has_foreign_headings, read_changelog, read_items
+from perdure.rules.release.changelog import Changelog, read_changelog
+from perdure.rules.release.changelog_items import read_items
+from perdure.rules.release.changelog_markup import MARKUPS
 
 NEW_NAME = "CHANGELOG.md"
 
-_MARKDOWN = ("changelog.md", "changes.md", "history.md", "news.md", "releases.md")
-_OTHER_ENDINGS = (".rst", ".adoc", ".txt", "")
-_OTHERS = tuple(stem + ending for stem in ("changelog", "changes", "history", "news") for ending in _OTHER_ENDINGS)
+_STEMS = ("changelog", "changes", "history", "news", "releases", "release_notes", "release-notes", "releasenotes")
+_ENDINGS = {
+    ".md": "markdown", ".markdown": "markdown", ".rst": "rst", ".adoc": "asciidoc", ".asciidoc": "asciidoc",
+    ".txt": "", "": "",
+}  # fmt: skip
+_FOLDERS = ("", "docs", "doc", "docs/source")
+_VERSION_LINE = re.compile(r"^\W{0,6}(?:version|release)?\W{0,3}v?\d+\.\d+(?:\.\d+)?\b", re.IGNORECASE | re.MULTILINE)
+_MARKS = ((codecs.BOM_UTF16_LE, "utf-16-le"), (codecs.BOM_UTF16_BE, "utf-16-be"))
 
 
 def describe_changelog(tree: CommitTree) -> tuple[JsonDict, list[str]]:
-    """Return ({path, format, unreleased: [{section, text}]}, findings) of the changelog in a folder of a commit.
+    """Return ({path, format, unreleased: [{section, text}]}, findings) of a package's changelog in a commit.
 
-    ``format`` is ``markdown``, ``absent`` (``path`` is the one to create) or ``unsupported`` (nothing is written).
-
-    Raises:
-        UserError: it is a symbolic link or not UTF-8.
-    """
-    name = _find_name(tree.names, _MARKDOWN) or _find_name(tree.names, _OTHERS)
-    path = join(tree.folder, name or NEW_NAME)
-    if not name or tree.has_folder(name):
-        return _describe(path, "absent"), []
-    text = decode_changelog(tree.read(name) or b"", path)
-    if name.lower() not in _MARKDOWN:
-        return _describe(path, "unsupported"), [f"{path} is not Markdown, so it is not extended yet: edit it by hand."]
-    if has_foreign_headings(text):
-        return _describe(path, "unsupported"), [f"{path} underlines its headings, so it is not extended yet."]
-    changelog = read_changelog(text.removeprefix("\ufeff"))
-    if changelog.unreleased is None:
-        return _describe(path, "markdown"), []
-    heading, end = changelog.unreleased
-    items = read_items(changelog.lines[heading + 1 : end])
-    return _describe(path, "markdown", [{"section": section, "text": item} for section, item in items]), []
-
-
-def decode_changelog(data: bytes, path: str) -> str:
-    """Decode a changelog's bytes; encoding the result gives the same bytes.
+    The first file with a known name that has versions or a section of what is to come is it, in the package's folder
+    or its documentation; else the first that has a known name. ``format`` is a markup's name, ``absent`` (``path`` is
+    the one to create) or ``unsupported`` (nothing is written).
 
     Raises:
-        UserError: it is not UTF-8.
+        UserError: it is a symbolic link, or what waits in it is not UTF-8.
     """
-    try:
-        return data.decode("utf-8")
-    except UnicodeDecodeError as error:
-        raise UserError(f"{path} is not UTF-8 (byte {error.start}). Convert it to UTF-8 and commit it.") from None
+    first: tuple[JsonDict, list[str]] | None = None
+    for path, ending, data in _find_files(tree):
+        text = decode_changelog(data).removeprefix("\ufeff")
+        form, changelog = _read(text, _ENDINGS[ending])
+        if changelog is not None and (changelog.versions or changelog.unreleased):
+            return _describe(path, form, _read_waiting(changelog, path)), []
+        first = first or _explain(path, form, text)
+    return first or (_describe(join(tree.folder, NEW_NAME), "absent"), [])
 
 
-def _find_name(names: list[str], wanted: tuple[str, ...]) -> str:
-    by_lower: dict[str, str] = {name.lower(): name for name in reversed(names)}
-    return next((by_lower[name] for name in wanted if name in by_lower), "")
+def _find_files(tree: CommitTree) -> Iterator[tuple[str, str, bytes]]:
+    """(path, ending, bytes) of every file with a changelog's name, in the order in which they count."""
+    for folder in _FOLDERS:
+        inside = tree.open_folder(folder) if folder else tree
+        by_lower = {name.lower(): name for name in reversed(inside.names)} if inside else {}
+        for ending in _ENDINGS:
+            for stem in _STEMS:
+                name = by_lower.get(stem + ending)
+                if inside and name and not inside.has_folder(name):
+                    yield join(inside.folder, name), ending, inside.read(name) or b""
+
+
+def _read(text: str, form: str) -> tuple[str, Changelog | None]:
+    """Return (format, structure); plain text is taken for the markup that finds versions in it."""
+    if form:
+        return form, read_changelog(text, MARKUPS[form])
+    for guess in ("rst", "markdown", "asciidoc"):
+        changelog = read_changelog(text, MARKUPS[guess])
+        if changelog.versions:
+            return guess, changelog
+    return "", None
+
+
+def _explain(path: str, form: str, text: str) -> tuple[JsonDict, list[str]]:
+    """A file without any section is begun, unless it holds versions that are no headings."""
+    if form and not _VERSION_LINE.search(text):
+        return _describe(path, form), []
+    return _describe(path, "unsupported"), [
+        f"{path} has no headings that name versions, so it is not extended: edit it by hand in the review."
+    ]
+
+
+def _read_waiting(changelog: Changelog, path: str) -> list[dict[str, Any]]:
+    pending = changelog.unreleased
+    if pending is None:
+        return []
+    items = read_items(changelog.lines[pending.body : pending.end], changelog.markup)
+    if any("\udc80" <= char <= "\udcff" for _, item in items for char in item):
+        raise UserError(f"{path} is not UTF-8 where it tells what is to come. Convert it to UTF-8 and commit it.")
+    return [{"section": section, "text": item} for section, item in items]
+
+
+def decode_changelog(data: bytes) -> str:
+    """Decode a changelog's bytes. Bytes that are not UTF-8 are kept aside, so that they come back as they were."""
+    return data.decode(_encoding(data), "surrogateescape")
+
+
+def encode_changelog(text: str, before: bytes, path: str) -> bytes:
+    """Encode a text made from :func:`decode_changelog` of ``before`` in the same encoding.
+
+    Raises:
+        UserError: the file is not UTF-8 and what was added needs more than ASCII: nobody could read both.
+    """
+    old = decode_changelog(before)
+    is_foreign = any("\udc80" <= char <= "\udcff" for char in old)
+    if is_foreign and not set(text) <= set(old) | set(map(chr, range(128))):
+        raise UserError(f"{path} is not UTF-8, and the new section is not ASCII. Convert it to UTF-8 and commit it.")
+    return text.encode(_encoding(before), "surrogateescape")
+
+
+def _encoding(data: bytes) -> str:
+    return next((name for mark, name in _MARKS if data.startswith(mark)), "utf-8")
 
 
 def _describe(path: str, form: str, unreleased: list[dict[str, Any]] | None = None) -> JsonDict:

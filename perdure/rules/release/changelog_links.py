@@ -9,6 +9,19 @@ from perdure.rules.release.markdown_text import find_definitions
 _RANGE = "..."
 
 
+def move_link(url: str, *, tag: str, last_tag: str) -> str:
+    """Return the new version's address from that of the last one; empty where its form is not understood.
+
+    ``…/compare/v1.1.0...v1.2.0`` goes on from the last tag; ``…/releases/tag/v1.2.0`` names the new one.
+    """
+    start, middle, end = url.rpartition(_RANGE)
+    base, slash, _ = start.rpartition("/")
+    if middle:
+        return f"{base}/{last_tag}{_RANGE}{tag}" if slash and last_tag and end == last_tag else ""
+    base, slash, end = url.rpartition("/")
+    return f"{base}/{tag}" if slash and last_tag and end == last_tag else ""
+
+
 def extend_links(lines: Sequence[str], *, label: str, tag: str, last_tag: str, newline: str) -> tuple[list[str], str]:
     """Return (lines with the new version's definition, finding).
 

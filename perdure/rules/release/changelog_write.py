@@ -1,4 +1,4 @@
-"""Extending a Markdown changelog by one release. Everything that was there before stays, byte for byte."""
+"""Extending a changelog by one release. Everything that was there before stays, byte for byte."""
 
 from __future__ import annotations
 
@@ -6,10 +6,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from perdure.errors import UserError
-from perdure.rules.release.changelog import Changelog, find_comments, read_changelog
-from perdure.rules.release.changelog_links import extend_links
+from perdure.rules.release.changelog import Changelog, read_changelog
+from perdure.rules.release.changelog_items import find_comments, read_items
+from perdure.rules.release.changelog_links import extend_links, move_link
+from perdure.rules.release.changelog_markup import markup_named
 from perdure.rules.release.entries import Entry
-from perdure.rules.release.markdown import write_sections
 
 NEW_CHANGELOG = """# Changelog
 
@@ -33,11 +34,12 @@ class Release:
     entries: Sequence[Entry]
 
 
-def write_release(text: str, release: Release, *, path: str) -> tuple[str, str]:
+def write_release(text: str, release: Release, *, path: str, form: str = "markdown") -> tuple[str, str]:
     """Return (the changelog with a section for ``release``, finding). An empty ``text`` begins a new changelog.
 
-    The section stands before the newest one; an ``[Unreleased]`` section is emptied (its entries are the release's by
-    now) but keeps its heading and its comments.
+    ``form`` is the changelog's ``format``. The section stands beside the newest one: before it, or after it where the
+    oldest comes first. A section of what is to come is emptied (its entries are the release's by now) but keeps its
+    heading and its comments; ``1.3.0 (unreleased)`` becomes the release's own.
 
     Raises:
         UserError: the version has a section already.
@@ -46,7 +48,7 @@ def write_release(text: str, release: Release, *, path: str) -> tuple[str, str]:
     if not release.entries:
         raise ValueError("a release without entries has no section")
     mark = _BOM if text.startswith(_BOM) else ""
-    changelog = read_changelog(text.removeprefix(_BOM) or NEW_CHANGELOG)
+    changelog = read_changelog(text.removeprefix(_BOM) or NEW_CHANGELOG, markup_named(form))
     if any(section.version == release.version for section in changelog.versions):
         raise UserError(
             f"{path} has a section for {release.version} already. Choose another version, "
@@ -56,24 +58,39 @@ def write_release(text: str, release: Release, *, path: str) -> tuple[str, str]:
     section = [line + newline for line in _write_section(changelog, release)]
     before, after = _split_place(changelog)
     lines = [*_end_with_blank(before, newline), *section, *_begin_with_blank(after, newline)]
-    label = f"{changelog.style.v}{release.version}"
-    lines, finding = extend_links(lines, label=label, tag=release.tag, last_tag=release.last_tag, newline=newline)
+    finding = ""
+    if changelog.markup.name == "markdown":
+        label = f"{changelog.style.v}{release.version}"
+        lines, finding = extend_links(lines, label=label, tag=release.tag, last_tag=release.last_tag, newline=newline)
     return mark + "".join(lines), finding
 
 
 def _write_section(changelog: Changelog, release: Release) -> list[str]:
-    heading = changelog.style.write(release.version, release.date)
-    return [heading, "", *write_sections(release.entries, level=changelog.style.level + 1, bullet=changelog.bullet)]
+    link = move_link(changelog.style.link, tag=release.tag, last_tag=release.last_tag)
+    text = changelog.style.write(release.version, release.date, link=link, day_first=changelog.day_first)
+    markup, like = changelog.markup, changelog.like
+    return [
+        *markup.write_heading(text, like),
+        "",
+        *markup.write_body(release.entries, changelog.inner, changelog.bullet),
+    ]
 
 
 def _split_place(changelog: Changelog) -> tuple[list[str], list[str]]:
-    """Return the lines before and after the place for a new section; the body of ``[Unreleased]`` is left out."""
-    lines = changelog.lines
-    if changelog.unreleased is not None:
-        heading, end = changelog.unreleased
-        comments = find_comments(lines[heading + 1 : end])
-        return [*lines[: heading + 1], *([changelog.newline, *comments] if comments else [])], lines[end:]
-    place = changelog.versions[0].start if changelog.versions else changelog.end_of_sections
+    """Return the lines before and after the place for a new section; the body of what is to come is left out."""
+    lines, pending, versions = changelog.lines, changelog.unreleased, changelog.versions
+    if pending is not None:
+        comments = find_comments(lines[pending.body : pending.end], changelog.markup)
+        kept = [changelog.newline, *comments] if comments else []
+        if not pending.keeps_heading:
+            return lines[: pending.start], [*kept, *lines[pending.end :]]
+        if changelog.is_oldest_first and pending.start > versions[-1].start:
+            return lines[: pending.start], [*lines[pending.start : pending.body], *kept, *lines[pending.end :]]
+        return [*lines[: pending.body], *kept], lines[pending.end :]
+    if versions:
+        place = versions[-1].end if changelog.is_oldest_first else versions[0].start
+    else:
+        place = changelog.start_mark if changelog.start_mark >= 0 else changelog.end_of_sections
     return lines[:place], lines[place:]
 
 
@@ -88,10 +105,16 @@ def _begin_with_blank(lines: Sequence[str], newline: str) -> list[str]:
     return [newline, *lines] if lines and lines[0].strip() else list(lines)
 
 
-def section_lines(text: str, version: str) -> list[str] | None:
+def section_lines(text: str, version: str, form: str = "markdown") -> list[str] | None:
     """Return the body's lines of a version's section; ``None`` when there is none."""
-    changelog = read_changelog(text.removeprefix(_BOM))
+    changelog = read_changelog(text.removeprefix(_BOM), markup_named(form))
     for section in changelog.versions:
         if section.version == version:
-            return changelog.lines[section.start + 1 : section.end]
+            return changelog.lines[section.body : section.end]
     return None
+
+
+def section_items(text: str, version: str, form: str) -> list[tuple[str, str]] | None:
+    """Return (section, text) of the items in a version's section; ``None`` when there is none."""
+    lines = section_lines(text, version, form)
+    return None if lines is None else read_items(lines, markup_named(form))

@@ -10,9 +10,9 @@ from perdure.contracts.base import JsonDict
 from perdure.rules.base import Rule, RuleContext, RuleResult
 from perdure.rules.git_history import NAME as HISTORY
 from perdure.rules.release.bump import Last, find_illegal
-from perdure.rules.release.changelog import read_items
 from perdure.rules.release.changelog_files import decode_changelog
-from perdure.rules.release.changelog_write import section_lines
+from perdure.rules.release.changelog_markup import WRITTEN_FORMATS
+from perdure.rules.release.changelog_write import section_items
 from perdure.rules.release.entries import Entry, read_entries
 from perdure.rules.release.files.writing import check_file
 from perdure.rules.release.markdown import commit_sources
@@ -50,14 +50,15 @@ def check_entries(arguments: JsonDict, context: RuleContext) -> RuleResult:
     """
     release, space = require_value(context, "analyze", PROPOSE), require_space(context)
     changelog = release["changelog"] or {}
-    if changelog.get("format") not in ("markdown", "absent"):
+    if changelog.get("format") not in WRITTEN_FORMATS:
         return RuleResult({"rule": CHECK_ENTRIES}, "no changelog to check")
     path = changelog["path"]
-    lines = section_lines(decode_changelog(space.read(path) or b"", path), release["version"])
-    if lines is None:
+    text = decode_changelog(space.read(path) or b"")
+    items = section_items(text, release["version"], changelog["format"])
+    if items is None:
         return _verdict(CHECK_ENTRIES, [f"{path} has no section for {release['version']}."], "")
     entries = read_entries(release)
-    return _verdict(CHECK_ENTRIES, compare_entries(entries, read_items(lines)), f"all {len(entries)} entries are kept")
+    return _verdict(CHECK_ENTRIES, compare_entries(entries, items), f"all {len(entries)} entries are kept")
 
 
 def compare_entries(entries: Sequence[Entry], items: Sequence[tuple[str, str]]) -> list[str]:

@@ -6,7 +6,8 @@ from typing import Any
 
 from perdure.contracts.base import JsonDict
 from perdure.rules.base import Rule, RuleContext, RuleResult
-from perdure.rules.release.changelog_files import decode_changelog
+from perdure.rules.release.changelog_files import decode_changelog, encode_changelog
+from perdure.rules.release.changelog_markup import WRITTEN_FORMATS
 from perdure.rules.release.changelog_write import Release, write_release
 from perdure.rules.release.entries import read_entries
 from perdure.rules.release.files.writing import VERSIONS_RULE
@@ -22,13 +23,13 @@ def write_changelog(arguments: JsonDict, context: RuleContext) -> RuleResult:
     """
     space, release = require_space(context), arguments["release"]
     entries, changelog = read_entries(release), release.get("changelog") or {}
-    if not entries or changelog.get("format") not in ("markdown", "absent"):
+    if not entries or changelog.get("format") not in WRITTEN_FORMATS:
         return RuleResult({"rule": WRITE_CHANGELOG, "path": ""}, "no changelog written")
-    path = changelog["path"]
-    text = decode_changelog(space.read(path) or b"", path)
+    path, form = changelog["path"], changelog["format"]
+    data = space.read(path) or b""
     facts: dict[str, Any] = {key: release[key] for key in ("version", "tag", "last_tag", "date")}
-    written, finding = write_release(text, Release(**facts, entries=entries), path=path)
-    space.write(path, written.encode("utf-8"))
+    written, finding = write_release(decode_changelog(data), Release(**facts, entries=entries), path=path, form=form)
+    space.write(path, encode_changelog(written, data, path))
     plural = "entry" if len(entries) == 1 else "entries"
     summary = f"{len(entries)} {plural} in {path}"
     return RuleResult({"rule": WRITE_CHANGELOG, "path": path}, summary, findings=[finding] if finding else [])

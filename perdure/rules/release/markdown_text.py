@@ -5,13 +5,13 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
-from itertools import pairwise
 from typing import Literal
 
 _LINE = re.compile(r"[^\n]*\n|[^\n]+")
 _HEADING = re.compile(r" {0,3}(#{1,6})[ \t](.*)", re.DOTALL)
 _UNDERLINE = re.compile(r" {0,3}(=+|-{2,})[ \t]*\r?\n?")
 _FENCE = re.compile(r" {0,3}(`{3,}|~{3,})")
+_NO_PARAGRAPH = re.compile(r" {4}|\t| {0,3}(?:[-*+>|#]|\d{1,9}[.)][ \t])")
 _DEFINITION = re.compile(r" {0,3}\[(?P<label>[^\]]+)\]:[ \t]*(?P<url>\S+)")
 
 Hidden = Literal["", "code", "comment"]
@@ -19,11 +19,23 @@ Hidden = Literal["", "code", "comment"]
 
 @dataclass(frozen=True)
 class Heading:
-    """One heading that begins with ``#``."""
+    """One heading."""
 
     line: int
+    """Its first line."""
     level: int
     text: str
+    size: int = 1
+    """How many lines it takes: two when it is underlined, three with a row above too."""
+    mark: str = ""
+    """The character of its row; empty for one that begins with ``#``."""
+    width: int = 0
+    """How wide that row is."""
+
+    @property
+    def body(self) -> int:
+        """The line after it."""
+        return self.line + self.size
 
 
 def split_lines(text: str) -> list[str]:
@@ -63,14 +75,32 @@ def _drop_closing(text: str) -> str:
     return shorter.rstrip() if shorter != bare and shorter[-1:] in ("", " ", "\t") else bare
 
 
-def find_underlined(lines: Sequence[str]) -> list[str]:
-    """Return the texts of headings that are underlined instead."""
+def find_all_headings(lines: Sequence[str]) -> list[Heading]:
+    """Return ``#`` and underlined headings in order. Front matter at the top has none."""
+    start = _skip_front_matter(lines)
     hidden = hide_code(lines)
-    return [
-        above.strip()
-        for number, (above, line) in enumerate(pairwise(lines))
-        if not hidden[number + 1] and above.strip() and _UNDERLINE.fullmatch(line)
-    ]
+    found = [heading for heading in find_headings(lines) if heading.line >= start]
+    for number in range(start, len(lines) - 1):
+        row = _UNDERLINE.fullmatch(lines[number + 1])
+        if row and not hidden[number] and not hidden[number + 1] and _is_lone_text(lines, number, start):
+            level = 1 if row[1][0] == "=" else 2
+            found.append(Heading(number, level, lines[number].strip(), 2, row[1][0], len(row[1])))
+    return sorted(found, key=lambda heading: heading.line)
+
+
+def _is_lone_text(lines: Sequence[str], number: int, start: int) -> bool:
+    """Whether a line is a paragraph of its own: in lists, quotes and tables a row below is something else."""
+    line = lines[number]
+    above = lines[number - 1] if number > start else ""
+    is_begun = bool(above.strip()) and not _HEADING.match(above) and not _UNDERLINE.fullmatch(above)
+    return bool(line.strip()) and not is_begun and not _NO_PARAGRAPH.match(line) and not _UNDERLINE.fullmatch(line)
+
+
+def _skip_front_matter(lines: Sequence[str]) -> int:
+    """The line after a block between two ``---`` at the very top."""
+    if not lines or lines[0].rstrip() != "---":
+        return 0
+    return next((number + 1 for number, line in enumerate(lines) if number and line.rstrip() == "---"), 0)
 
 
 def find_definitions(lines: Sequence[str]) -> list[tuple[int, str, str]]:
