@@ -108,10 +108,11 @@ class GitPush:
                 (git_dir / "shallow").write_bytes((repository.common_dir / "shallow").read_bytes())
             argv = git_command(git_dir, push_arguments(remote.url, body["refs"]))
             done = context.runner.run(argv, env=git_environment(env), cwd=git_dir, limit=_PUSH_LIMIT)
-        said = without_secrets(done.output.decode("utf-8", "replace"), remote).strip()
+        # The remote's words before git's table: as they come, the two mix in any order.
+        said = without_secrets((done.stderr + b"\n" + done.stdout).decode("utf-8", "replace"), remote).strip()
         if done.code != 0:
             self._explain(body, context, said)
-        return {"url": remote.url, "refs": body["refs"], "said": said[-2000:]}
+        return {"url": remote.url, "refs": body["refs"], "said": said[:2000]}
 
     def _explain(self, body: JsonDict, context: EffectContext, said: str) -> None:
         """Raise what became of a push that git calls failed; return when it is done in spite of that."""
@@ -141,7 +142,7 @@ def push_arguments(url: str, refs: Iterable[JsonDict]) -> list[str]:
 def gist_of(said: str) -> str:
     """What git and the remote said of a vain push, on one line: reasons, without the frame around them."""
     lines = (" ".join(line.split()) for line in said.splitlines())
-    return "; ".join(line for line in lines if line and not line.startswith(_FRAME) and line != "Done")[-1500:]
+    return "; ".join(line for line in lines if line and not line.startswith(_FRAME) and line != "Done")[:1500]
 
 
 def host_of(url: str) -> str:
