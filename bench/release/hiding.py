@@ -5,10 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 
-from bench.release.series import Pair, read_tag_commits
+from bench.release.series import Pair
 from perdure.rules.git_branch import list_refs
-from perdure.rules.git_commits import Commit, parse_commit
-from perdure.rules.release.commit_entries import is_release_commit
+from perdure.rules.git_commits import Commit, parse_commit, read_tag_commits
+from perdure.rules.release.release_commits import is_release_commit
 from perdure.rules.release.tags import TagForm
 from perdure.rules.release.versions import VersionScheme
 from perdure.workspace.git import Repository

@@ -9,6 +9,7 @@ from pathlib import Path
 
 from perdure.errors import UserError
 from perdure.rules.git_branch import list_refs, list_tags
+from perdure.rules.git_commits import read_tag_commits
 from perdure.rules.release.tags import ReleaseTag, TagForm, find_release_tags, guess_forms, parse_tag_form
 from perdure.rules.release.versions import VersionScheme, find_scheme
 from perdure.workspace.git import Repository, open_repository
@@ -95,18 +96,6 @@ def find_pairs(series: Series, repository: Repository, form: TagForm, scheme: Ve
         if last is not None:
             pairs.append(Pair(target, commits[target.name], last))
     return pairs
-
-
-def read_tag_commits(repository: Repository) -> dict[str, str]:
-    """Return the commit of each tag that names one, by tag."""
-    template = "--format=%(refname:strip=2)%00%(objecttype)%00%(objectname)%00%(*objecttype)%00%(*objectname)"
-    lines = repository.read("for-each-ref", template, "refs/tags").decode("utf-8", "surrogateescape").split("\n")
-    commits = {}
-    for line in filter(None, lines):
-        name, kind, oid, inner_kind, inner = line.split("\0")
-        if "commit" in (kind, inner_kind):
-            commits[name] = oid if kind == "commit" else inner
-    return commits
 
 
 def _find_last(

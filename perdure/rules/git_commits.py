@@ -63,17 +63,31 @@ def commit_from_json(value: JsonDict) -> Commit:
     return Commit(**{**value, "parents": tuple(value["parents"])})
 
 
-def read_commits(repository: Repository, head: str, *, since: str = "", path: str = "") -> list[Commit]:
+def read_commits(
+    repository: Repository, head: str, *, since: str = "", path: str = "", most: int | None = None
+) -> list[Commit]:
     """Return the commits reachable from ``head`` and not from ``since``, newest first, a child before its parents.
 
     ``since`` is a commit id, or empty for the whole history. ``path`` keeps commits that change something beneath it
-    (merges left out: they add nothing of their own).
+    (merges left out: they add nothing of their own). ``most`` cuts the oldest off.
     """
-    limits = [f"^{since}"] if since else []
+    limits = ([f"--max-count={most}"] if most else []) + ([f"^{since}"] if since else [])
     paths = ["--full-history", "--no-merges", "--", path] if path else []
     ids = repository.read("rev-list", "--topo-order", head, *limits, *paths).decode("ascii").split()
     width = unique_width(ids)
     return [parse_commit(name, data, width) for name, data in _read_objects(repository, ids)]
+
+
+def read_tag_commits(repository: Repository) -> dict[str, str]:
+    """Return the commit of each tag that names one, by tag."""
+    template = "--format=%(refname:strip=2)%00%(objecttype)%00%(objectname)%00%(*objecttype)%00%(*objectname)"
+    lines = repository.read("for-each-ref", template, "refs/tags").decode("utf-8", "surrogateescape").split("\n")
+    commits = {}
+    for line in filter(None, lines):
+        name, kind, oid, inner_kind, inner = line.split("\0")
+        if "commit" in (kind, inner_kind):
+            commits[name] = oid if kind == "commit" else inner
+    return commits
 
 
 def parse_commit(name: str, data: bytes, width: int = _SHORT) -> Commit:

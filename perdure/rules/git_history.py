@@ -6,8 +6,11 @@ from perdure.contracts.base import JsonDict
 from perdure.rules.base import Rule, RuleContext, RuleResult
 from perdure.rules.git_branch import find_branch, list_tags, refuse_unready
 from perdure.rules.git_commits import read_commits
+from perdure.rules.git_past import read_past_releases
 from perdure.rules.git_remote import read_remote, refuse_behind
 from perdure.rules.git_tree import open_input, package_path
+from perdure.rules.release.announced import begin_at_announced
+from perdure.rules.release.habits import learn_habits
 from perdure.rules.release.last_release import find_last_release, refuse_unknown_releases
 from perdure.rules.release.tags import parse_tag_form
 from perdure.rules.release.versions import VersionScheme, find_scheme
@@ -37,7 +40,10 @@ def gather_history(arguments: JsonDict, context: RuleContext) -> RuleResult:
     remote = read_remote(repository, str(arguments.get("remote", context.inputs.get("remote", "origin")) or ""))
     refuse_behind(repository, remote, ref, head)
     refuse_unknown_releases(remote, names, last, form, scheme)
-    commits = read_commits(repository, head, since=last.commit, path=path)
+    habits = learn_habits(read_past_releases(repository, names, last, form, scheme, path))
+    last, commits = begin_at_announced(
+        last, read_commits(repository, head, since=last.commit, path=path), names, form, scheme
+    )
     value: JsonDict = {
         "rule": NAME,
         "repository": str(repository.place),
@@ -52,6 +58,7 @@ def gather_history(arguments: JsonDict, context: RuleContext) -> RuleResult:
         "last_version": last.version,
         "last_candidate": last.candidate,
         "first_release": not last.tag,
+        "habits": habits.to_json(),
         "commits": [commit.to_json() for commit in commits],
         "tags": names,
         "remote": remote.name,

@@ -5,7 +5,8 @@ import time
 import pytest
 
 from perdure.rules.git_commits import Commit
-from perdure.rules.release.commit_entries import is_release_commit, read_commit_entries
+from perdure.rules.release.commit_entries import read_commit_entries
+from perdure.rules.release.release_commits import is_release_commit
 
 
 def commit(subject: str, body: str = "", *, name: str = "", parents: tuple[str, ...] = ()) -> Commit:
@@ -35,12 +36,67 @@ def test_types_have_a_section_and_a_step(subject: str, section: str, bump: str) 
     assert entry.sources == (entry.id,) and entry.reason == subject
 
 
-@pytest.mark.parametrize(
-    "subject", ["docs: x", "chore(deps): x", "ci: x", "test: x", "refactor: x", "wip: x", "style: x"]
-)
-def test_other_known_types_are_not_listed(subject: str) -> None:
-    """What users do not notice is no entry, and no finding either."""
+@pytest.mark.parametrize("subject", ["docs: x", "chore: x", "ci: x", "test: x", "wip: x", "style: x"])
+def test_what_does_not_reach_users_is_not_listed(subject: str) -> None:
+    """What users do not get is no entry, and no finding either."""
     assert read_commit_entries([commit(subject)]) == ([], [])
+
+
+@pytest.mark.parametrize("subject", ["refactor: x", "build: x", "chore(deps): x", "build(deps): x", "deps: x"])
+def test_what_reaches_users_unseen_is_listed_only_where_it_is_all(subject: str) -> None:
+    """A release of refactoring or new dependencies alone is a patch; beside a fix they are no entries."""
+    (entry,), _ = read_commit_entries([commit("docs: y"), commit(subject)])
+    assert (entry.section, entry.text, entry.bump) == ("Changed", "x", "patch")
+    beside, _ = read_commit_entries([commit("fix: z"), commit(subject)])
+    assert [entry.text for entry in beside] == ["z"]
+
+
+def test_prose_alone_is_never_nothing() -> None:
+    """Where documentation is all that follows the convention, the prose beside it is the release."""
+    entries, findings = read_commit_entries([commit("docs: x"), commit("Close the pool"), commit("test: y")])
+    assert [(entry.section, entry.text, entry.bump) for entry in entries] == [("Other", "Close the pool", "patch")]
+    assert findings == []
+
+
+@pytest.mark.parametrize(
+    ("subject", "section", "bump"),
+    [
+        (":sparkles: Add import", "Added", "minor"),
+        ("✨ Add import", "Added", "minor"),
+        ("🐛 Close the pool", "Fixed", "patch"),
+        ("⚡️ Read faster", "Changed", "patch"),
+        ("💥 Drop v1", "Changed", "major"),
+        (":sparkles: feat(api): add import", "Added", "minor"),
+    ],
+)
+def test_an_emoji_says_the_type(subject: str, section: str, bump: str) -> None:
+    """A leading gitmoji is a type like any other, and is not repeated in the entry."""
+    (entry,), _ = read_commit_entries([commit(subject, name="a" * 40)])
+    assert (entry.section, entry.bump) == (section, bump)
+    assert entry.text.lower().startswith(("add", "close", "read", "drop"))
+
+
+def test_an_unknown_emoji_is_prose() -> None:
+    """An emoji that no list names decides nothing."""
+    (entry,), _ = read_commit_entries([commit("🦄 Ride", name="a" * 40)])
+    assert (entry.section, entry.text) == ("Other", "🦄 Ride")
+
+
+def test_a_squashed_body_tells_each_change() -> None:
+    """Typed bullets beneath a subject in prose are entries of their own, all from the one commit."""
+    body = "* feat(api): bulk import\n* wip\n\n* fix: an empty order is refused\n- docs: words"
+    entries, _ = read_commit_entries([commit("Orders (#12)", body, name="ab" * 20)])
+    assert [(entry.id, entry.section, entry.text) for entry in entries] == [
+        ("abababa", "Added", "bulk import"),
+        ("abababa.2", "Fixed", "an empty order is refused"),
+    ]
+    assert {entry.sources for entry in entries} == {("abababa",)}
+
+
+def test_a_squashed_body_beneath_a_typed_subject_is_its_detail() -> None:
+    """A subject that says its type speaks for the whole commit."""
+    (entry,), _ = read_commit_entries([commit("fix: orders", "* feat: a\n* feat: b", name="ab" * 20)])
+    assert (entry.text, entry.bump) == ("orders", "patch")
 
 
 def test_what_breaks_stands_in_the_entry() -> None:
@@ -105,6 +161,15 @@ def test_control_characters_do_not_reach_an_entry() -> None:
         ("Prepare for release 2.0.0rc1", True),
         ("chore(deps): bump lodash from 4.17.20 to 4.17.21", False),
         ("Bump lodash from 4.17 to 4.18", False),
+        ("chore(main): release 17.0.0 (#2404)", True),
+        ("chore: release yargs 17.0.0", True),
+        ("chore(release): prepare for v1.0.0-rc.1", True),
+        ("🔖 Bump version", True),
+        ("[Release] v1.2.3 (#33)", True),
+        ("chore: Release", True),
+        ("chore: v1.2.0 release", True),
+        ("Python to 3.12", False),
+        ("docs: release 1.2.0", False),
         ("fix: 1.2.0 crashes", False),
         ("feat: 1.2.0", False),
         ("Release notes", False),

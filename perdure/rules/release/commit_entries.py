@@ -1,56 +1,35 @@
-"""Entries out of commit messages: Conventional Commits, or plain prose where a project follows no convention."""
+"""Entries out of commit messages: by type, by the project's own habits, or plain prose where there is no convention."""
 
 from __future__ import annotations
 
-import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 
 from perdure.rules.git_commits import Commit
-from perdure.rules.release.conventional import ConventionalCommit, parse_conventional
+from perdure.rules.release.commit_signals import Signal, follows_convention, read_signals
+from perdure.rules.release.commit_types import LISTED, is_shipped
 from perdure.rules.release.entries import Entry, clean_text
-from perdure.rules.release.reverts import cancel_reverts
+from perdure.rules.release.habits import Habit, Habits
 from perdure.rules.release.versions import BUMPS, Bump
 
-_LISTED: Mapping[str, tuple[str, Bump]] = {
-    "feat": ("Added", "minor"),
-    "feature": ("Added", "minor"),
-    "fix": ("Fixed", "patch"),
-    "bugfix": ("Fixed", "patch"),
-    "hotfix": ("Fixed", "patch"),
-    "perf": ("Changed", "patch"),
-    "revert": ("Changed", "patch"),
-    "security": ("Security", "patch"),
-    "deprecate": ("Deprecated", "minor"),
-}
-"""Section and step by type. Only breaking changes of other types are listed."""
-
-_UNLISTED = frozenset("build chore ci doc docs release style refactor test tests wip".split())  # noqa: SIM905
-
-_RELEASE_SUBJECT = re.compile(
-    r"(?:(?:chore|build|ci|release|bump)(?:\([^()]*\))?: *)?"
-    r"(?:(?:prepare|release|releasing|bump|bumped|version|for|to|from)\b:? *)*"
-    r"[\w@/-]*v?\d+\.\d+[\w.+-]*(?: *(?:→|->|to) *v?\d+\.\d+[\w.+-]*)?\.?",
-    re.IGNORECASE,
-)
-_LONGEST_RELEASE_SUBJECT = 120
-_UNFINISHED = ("fixup! ", "squash! ", "amend! ")
 _SHOWN = 5
+_NO_HABITS = Habits()
 
 
-def read_commit_entries(commits: Sequence[Commit]) -> tuple[list[Entry], list[str]]:
+def read_commit_entries(commits: Sequence[Commit], habits: Habits = _NO_HABITS) -> tuple[list[Entry], list[str]]:
     """Return (entries, findings) of ``commits`` (newest first): merges, release commits and undone changes left out.
 
     Prose is listed under "Other" only where most commits follow no convention; elsewhere it is named as a finding.
+    Where nothing is to be listed so, what reaches users unseen is: prose, ``refactor``, ``build``, dependencies; and
+    the rest as well when the project has made such releases before.
     """
-    cancelled = cancel_reverts(commits)
-    released = set(cancelled.released)
-    told = [commit for commit in commits if commit.id not in cancelled.ids and not _is_silent(commit)]
-    parsed = [(commit, _parse(commit, is_revert=commit.id in released)) for commit in told]
-    speaks = 2 * sum(typed is not None for _, typed in parsed) >= len(parsed)
-    entries = [entry for commit, typed in parsed if (entry := _write(commit, typed, lists_prose=not speaks))]
-    prose = [commit for commit, typed in parsed if typed is None]
-    return merge_same(entries), cancelled.uncertain + (_name_prose(prose) if speaks else [])
+    signals, cancelled = read_signals(commits)
+    speaks = follows_convention(signals)
+    entries = [entry for signal in signals if (entry := _write(signal, habits, lists_prose=not speaks))]
+    prose = [signal for signal in signals if signal.typed is None] if speaks else []
+    if not entries:
+        return merge_same(_list_quiet(signals, habits)), cancelled.uncertain
+    return merge_same(entries), cancelled.uncertain + _name_habits(signals, habits) + _name_prose(prose)
 
 
 def merge_same(entries: Sequence[Entry]) -> list[Entry]:
@@ -68,55 +47,61 @@ def merge_same(entries: Sequence[Entry]) -> list[Entry]:
     return list(merged.values())
 
 
-def is_release_commit(subject: str) -> bool:
-    """Whether a subject only announces a version: ``chore(release): 1.2.0``, ``Bump version to 1.2.0``, ``v1.2.0``."""
-    text = subject.strip()
-    # The pattern's cost grows with the square of a subject's length, and nobody announces a version in a long one.
-    return len(text) <= _LONGEST_RELEASE_SUBJECT and _RELEASE_SUBJECT.fullmatch(text) is not None
-
-
-def _is_silent(commit: Commit) -> bool:
-    is_unfinished = commit.subject.startswith(_UNFINISHED)
-    return commit.is_merge or not commit.subject or is_unfinished or is_release_commit(commit.subject)
-
-
-def _parse(commit: Commit, *, is_revert: bool) -> ConventionalCommit | None:
-    """Read a commit by the convention; ``None`` for prose, and for ``subsystem: text``, which is prose as well."""
-    typed = parse_conventional(commit.message)
-    if is_revert and (typed is None or typed.type == "revert" or typed.type not in _LISTED):
-        described = typed.description if typed and typed.type == "revert" else commit.subject
-        return ConventionalCommit("revert", "", described, "", (), bool(typed and typed.breaking), "")
-    if typed is None or typed.breaking or typed.type in _LISTED or typed.type in _UNLISTED:
-        return typed
-    return None
-
-
-def _write(commit: Commit, typed: ConventionalCommit | None, *, lists_prose: bool) -> Entry | None:
+def _write(signal: Signal, habits: Habits, *, lists_prose: bool) -> Entry | None:
+    typed, step = signal.typed, habits.step(signal)
     if typed is None:
-        return _make(commit, "Other", commit.subject, "patch") if lists_prose else None
-    if typed.type not in _LISTED and not typed.breaking:
+        return _make(signal, "Other", signal.commit.subject, "patch") if lists_prose else None
+    if step is None:
         return None
-    section, bump = _LISTED.get(typed.type, ("Changed", "patch"))
+    section = LISTED[typed.type][0] if typed.type in LISTED else "Changed"
     text = f"{typed.description}: {typed.breaking_note}" if typed.breaking_note else typed.description
-    return _make(commit, section, text, "major" if typed.breaking else bump, typed.scope, breaking=typed.breaking)
+    return _make(signal, section, text, step)
 
 
-def _make(commit: Commit, section: str, text: str, bump: Bump, scope: str = "", *, breaking: bool = False) -> Entry:
+def _list_quiet(signals: Sequence[Signal], habits: Habits) -> list[Entry]:
+    """Entries of a range that lists nothing by itself: each is a patch."""
+    typed = [signal for signal in signals if signal.typed is not None]
+    shipped = [signal for signal in typed if signal.typed and is_shipped(signal.typed.type, signal.typed.scope)]
+    listed = typed if habits.quiet and not shipped else shipped
+    chosen = [signal for signal in signals if signal.typed is None or signal in listed]
+    return [_make(signal, "Changed" if signal in shipped else "Other", _describe(signal), "patch") for signal in chosen]
+
+
+def _describe(signal: Signal) -> str:
+    return signal.typed.description if signal.typed else signal.commit.subject
+
+
+def _make(signal: Signal, section: str, text: str, bump: Bump) -> Entry:
+    typed, short = signal.typed, signal.commit.short
     return Entry(
-        id=commit.short,
+        id=f"{short}.{signal.part}" if signal.part else short,
         section=section,
         text=clean_text(text),
-        sources=(commit.short,),
+        sources=(short,),
         bump=bump,
-        scope=clean_text(scope),
-        breaking=breaking,
-        reason=clean_text(commit.subject),
+        scope=clean_text(typed.scope) if typed else "",
+        breaking=bool(typed and typed.breaking),
+        reason=clean_text(signal.commit.subject),
     )
 
 
-def _name_prose(prose: Sequence[Commit]) -> list[str]:
+def _name_habits(signals: Sequence[Signal], habits: Habits) -> list[str]:
+    """Say which habits gave another step than the type alone would have."""
+    used: dict[str, tuple[Habit, Bump]] = {}
+    for signal in signals:
+        found, plain = habits.find(signal), signal.step
+        if found and plain and found[1].step != plain:
+            used[found[0]] = (found[1], plain)
+    return [
+        f"{key} counts as {habit.step}, not {plain}: so it was in {habit.seen} of the last {habit.of} releases "
+        "that such changes decided."
+        for key, (habit, plain) in used.items()
+    ]
+
+
+def _name_prose(prose: Sequence[Signal]) -> list[str]:
     if not prose:
         return []
-    shown = "; ".join(f"{commit.short} {clean_text(commit.subject)}" for commit in prose[:_SHOWN])
+    shown = "; ".join(f"{one.commit.short} {clean_text(one.commit.subject)}" for one in prose[:_SHOWN])
     more = f" and {len(prose) - _SHOWN} more" if len(prose) > _SHOWN else ""
     return [f"Not listed, because they follow no convention: {shown}{more}."]

@@ -14,6 +14,7 @@ from perdure.contracts.base import JsonDict
 from perdure.rules.git_commits import Commit
 from perdure.rules.release.commit_entries import read_commit_entries
 from perdure.rules.release.entries import Entry, clean_text, find_section
+from perdure.rules.release.habits import Habits
 from perdure.rules.release.versions import Bump
 
 _SECTION_BUMPS: Mapping[str, Bump] = {
@@ -35,6 +36,8 @@ class Gathered:
     """Of the range, newest first."""
     changelog: JsonDict
     """The ``changelog`` part of a ``release.change_files`` value; empty when it was not gathered."""
+    habits: Habits = field(default_factory=Habits)
+    """What the project's earlier releases show."""
 
 
 @dataclass(frozen=True)
@@ -53,7 +56,7 @@ def from_unreleased(gathered: Gathered) -> Collected:
 
 def from_commits(gathered: Gathered) -> Collected:
     """Entries that commit messages give."""
-    return Collected(*read_commit_entries(gathered.commits))
+    return Collected(*read_commit_entries(gathered.commits, gathered.habits))
 
 
 EVIDENCE: tuple[Callable[[Gathered], Collected], ...] = (from_unreleased, from_commits)

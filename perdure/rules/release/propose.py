@@ -10,9 +10,11 @@ from perdure.errors import StageFailed, UserError
 from perdure.rules.base import Rule, RuleContext, RuleResult
 from perdure.rules.git_commits import commit_from_json
 from perdure.rules.git_history import NAME as HISTORY
-from perdure.rules.release.bump import Last, Suggestion, find_illegal, suggest_version
+from perdure.rules.release.bump import Last, Suggestion
+from perdure.rules.release.choice import Numbering, choose_version
 from perdure.rules.release.edits import Edited, apply_edits
 from perdure.rules.release.evidence import Gathered, collect_entries
+from perdure.rules.release.habits import habits_from_json
 from perdure.rules.release.markdown import write_notes
 from perdure.rules.release.results import find_value
 from perdure.rules.release.sources import CHANGES, FILES
@@ -46,9 +48,11 @@ def propose_release(arguments: JsonDict, context: RuleContext) -> RuleResult:
         sources.history["last_version"], sources.history["last_candidate"], str(sources.files.get("version", ""))
     )
     commits = [commit_from_json(value) for value in sources.history["commits"]]
-    collected = collect_entries(Gathered(commits, sources.changes.get("changelog", {})))
+    habits = habits_from_json(sources.history["habits"])
+    collected = collect_entries(Gathered(commits, sources.changes.get("changelog", {}), habits))
     edited = apply_edits(collected.entries, context.edits)
-    suggestion, refused = _choose_version(edited, str(arguments.get("version") or ""), last, sources.history, scheme)
+    numbers = Numbering(last, _list_taken(sources.history), parse_tag_form(sources.history["tag_form"]), scheme)
+    suggestion, refused = choose_version(edited, str(arguments.get("version") or ""), commits, numbers)
     value = _write_value(sources, scheme, last, edited, suggestion, context.now.date().isoformat())
     findings = [*collected.findings, *edited.findings, *refused, *_compare_manifest(sources.files, last)]
     summary = f"{value['title']} ({suggestion.bump})" if edited.entries else "nothing to release"
@@ -68,25 +72,8 @@ def _open_sources(gathered: JsonDict) -> _Sources:
     return _Sources(history, files, changes)
 
 
-def _choose_version(
-    edited: Edited, given: str, last: Last, history: JsonDict, scheme: VersionScheme
-) -> tuple[Suggestion, list[str]]:
-    """Return the version to release and findings: the reviewer's if legal, else the input's, else the proposed one."""
-    form = parse_tag_form(history["tag_form"])
-    taken = [*history["tags"], *(ref.removeprefix("refs/tags/") for ref in history["remote_refs"])]
-    findings: list[str] = []
-    if edited.version:
-        problem = find_illegal(edited.version, last, taken, form, scheme)
-        if not problem:
-            return Suggestion(edited.version, "chosen", [f"{edited.version} was chosen by {edited.version_by}."]), []
-        findings.append(f"The version that {edited.version_by} asked for was not taken: {problem}")
-    suggestion = Suggestion(given, "chosen", [f"{given} was given with the job."])
-    if not given:
-        suggestion = suggest_version(edited.entries, last, scheme)
-    problem = find_illegal(suggestion.version, last, taken, form, scheme)
-    if problem and edited.entries:
-        raise UserError(f"{problem} (version=… chooses one.)" if not given else problem)
-    return suggestion, findings
+def _list_taken(history: JsonDict) -> list[str]:
+    return [*history["tags"], *(ref.removeprefix("refs/tags/") for ref in history["remote_refs"])]
 
 
 def _write_value(

@@ -50,6 +50,10 @@ class VersionScheme(Protocol):
         """The final version that follows a final one by this step."""
         ...
 
+    def release(self, text: str) -> tuple[int, ...]:
+        """The numbers of a legal version that a step raises, major first, at least three."""
+        ...
+
 
 class SemVerScheme:
     """Semantic Versioning 2.0.0."""
@@ -80,6 +84,10 @@ class SemVerScheme:
         if bump == "major":
             return str(version.bump_major())
         return str(version.bump_minor() if bump == "minor" else version.bump_patch())
+
+    def release(self, text: str) -> tuple[int, ...]:
+        key = self.key(text)
+        return key.major, key.minor, key.patch
 
 
 class AlwaysPatchScheme(SemVerScheme):
@@ -125,6 +133,10 @@ class Pep440Scheme:
         parts = [*parts[:place], parts[place] + 1, *[0] * (width - place - 1)]
         epoch = f"{version.epoch}!" if version.epoch else ""
         return epoch + ".".join(map(str, parts))
+
+    def release(self, text: str) -> tuple[int, ...]:
+        version = self.key(text)
+        return version.major, version.minor, version.micro, *version.release[3:]
 
 
 SCHEMES: dict[str, VersionScheme] = {

@@ -1,0 +1,76 @@
+"""Which version is taken: a reviewer's word, the input, a commit's ``Release-As``, else what the entries call for."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from perdure.errors import UserError
+from perdure.rules.git_commits import Commit
+from perdure.rules.release.bump import Last, Suggestion, find_illegal, suggest_version
+from perdure.rules.release.edits import Edited
+from perdure.rules.release.tags import TagForm
+from perdure.rules.release.versions import VersionScheme
+
+_RELEASE_AS = re.compile(r"(?im)^release-as:[ \t]*v?(?P<version>\S+)[ \t]*$")
+
+
+@dataclass(frozen=True)
+class Numbering:
+    """Where the numbering stands, and what it may not repeat."""
+
+    last: Last
+    taken: Sequence[str]
+    """Names of tags here and on the remote."""
+    form: TagForm
+    scheme: VersionScheme
+
+    def find_illegal(self, version: str) -> str:
+        """Return which rule a version breaks; empty when it is legal."""
+        return find_illegal(version, self.last, self.taken, self.form, self.scheme)
+
+
+@dataclass(frozen=True)
+class Wish:
+    """A version that somebody asked for."""
+
+    version: str
+    reason: str
+    """A sentence for the plan when it is taken."""
+    who: str
+    """For the finding when it is not: "rhea"."""
+
+
+def find_release_as(commits: Sequence[Commit]) -> list[Wish]:
+    """Return what the newest commit with a ``Release-As:`` footer asks for, as a list of at most one."""
+    for commit in commits:
+        match = _RELEASE_AS.search(commit.body) if "elease-" in commit.body else None
+        if match:
+            version = match["version"]
+            return [Wish(version, f"{version} is asked for by {commit.short} (Release-As).", commit.short)]
+    return []
+
+
+def choose_version(
+    edited: Edited, given: str, commits: Sequence[Commit], numbers: Numbering
+) -> tuple[Suggestion, list[str]]:
+    """Return the version to release and findings: a wish that breaks a rule is named, and the next one is tried.
+
+    Raises:
+        UserError: the version ``given`` with the job, or the proposed one, breaks a rule.
+    """
+    wishes = [Wish(edited.version, f"{edited.version} was chosen by {edited.version_by}.", edited.version_by)]
+    findings: list[str] = []
+    for wish in [*wishes, *([] if given else find_release_as(commits))]:
+        problem = numbers.find_illegal(wish.version) if wish.version else ""
+        if wish.version and not problem:
+            return Suggestion(wish.version, "chosen", [wish.reason]), findings
+        findings += [f"The version that {wish.who} asked for was not taken: {problem}"] if problem else []
+    suggestion = Suggestion(given, "chosen", [f"{given} was given with the job."])
+    if not given:
+        suggestion = suggest_version(edited.entries, numbers.last, numbers.scheme)
+    problem = numbers.find_illegal(suggestion.version)
+    if problem and edited.entries:
+        raise UserError(f"{problem} (version=… chooses one.)" if not given else problem)
+    return suggestion, findings

@@ -1,0 +1,99 @@
+"""What each commit of a range says: silent ones and undone ones left out, the rest as type, scope and step."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from perdure.rules.git_commits import Commit
+from perdure.rules.release.commit_types import LISTED, is_known
+from perdure.rules.release.conventional import ConventionalCommit, parse_conventional
+from perdure.rules.release.gitmoji import split_gitmoji
+from perdure.rules.release.release_commits import is_release_commit
+from perdure.rules.release.reverts import Cancelled, cancel_reverts
+from perdure.rules.release.versions import Bump
+
+_UNFINISHED = ("fixup! ", "squash! ", "amend! ")
+_BULLET = re.compile(r"[*-] +(?P<text>\S.*)")
+
+
+@dataclass(frozen=True)
+class Signal:
+    """One change that a commit tells of."""
+
+    commit: Commit
+    typed: ConventionalCommit | None
+    """``None``: prose."""
+    part: int = 0
+    """0 for the commit's subject; from 2 for the bullets of a squashed body after the first."""
+
+    @property
+    def step(self) -> Bump | None:
+        """How far it moves the version by its type alone; ``None`` for prose and for types that are not listed."""
+        if self.typed is None:
+            return None
+        if self.typed.breaking:
+            return "major"
+        return LISTED[self.typed.type][1] if self.typed.type in LISTED else None
+
+    @property
+    def keys(self) -> tuple[str, ...]:
+        """What a project's habits may name it by, the most special first: ``feat(dict)``, ``feat``; none for prose."""
+        if self.typed is None:
+            return ()
+        if self.typed.breaking:
+            return ("breaking",)
+        return (f"{self.typed.type}({self.typed.scope})", self.typed.type) if self.typed.scope else (self.typed.type,)
+
+
+def read_signals(commits: Sequence[Commit]) -> tuple[list[Signal], Cancelled]:
+    """Return what ``commits`` (newest first) say, in their order, and what reverts left out.
+
+    Merges, release commits, unfinished ones (``fixup!``) and what was undone in the range say nothing.
+    """
+    cancelled = cancel_reverts(commits)
+    released = set(cancelled.released)
+    told = [commit for commit in commits if commit.id not in cancelled.ids and not _is_silent(commit)]
+    return [signal for commit in told for signal in _read(commit, is_revert=commit.id in released)], cancelled
+
+
+def follows_convention(signals: Sequence[Signal]) -> bool:
+    """Whether at least half of them have a type; an empty range does."""
+    return 2 * sum(signal.typed is not None for signal in signals) >= len(signals)
+
+
+def _is_silent(commit: Commit) -> bool:
+    is_unfinished = commit.subject.startswith(_UNFINISHED)
+    return commit.is_merge or not commit.subject or is_unfinished or is_release_commit(commit.subject)
+
+
+def _read(commit: Commit, *, is_revert: bool) -> list[Signal]:
+    typed = _parse(commit, is_revert=is_revert)
+    if typed is None and (squashed := _read_squashed(commit)):
+        return squashed
+    return [Signal(commit, typed)]
+
+
+def _parse(commit: Commit, *, is_revert: bool) -> ConventionalCommit | None:
+    """Read a commit by the convention or its emoji; ``None`` for prose, ``subsystem: text`` included."""
+    emoji, rest = split_gitmoji(commit.subject)
+    typed = parse_conventional(f"{rest}\n\n{commit.body}" if commit.body else rest)
+    if is_revert and (typed is None or typed.type == "revert" or typed.type not in LISTED):
+        described = typed.description if typed and typed.type == "revert" else commit.subject
+        return ConventionalCommit("revert", "", described, "", (), bool(typed and typed.breaking), "")
+    if typed is not None and (typed.breaking or is_known(typed.type)):
+        return replace(typed, breaking=True) if emoji == "breaking" else typed
+    return _from_emoji(emoji, rest) if emoji else None
+
+
+def _from_emoji(emoji: str, text: str) -> ConventionalCommit:
+    is_breaking = emoji == "breaking"
+    return ConventionalCommit("change" if is_breaking else emoji, "", text, "", (), is_breaking, "")
+
+
+def _read_squashed(commit: Commit) -> list[Signal]:
+    """Typed bullets in the body of a squashed commit whose subject is prose, each a change of its own."""
+    bullets = [match["text"] for line in commit.body.split("\n") if (match := _BULLET.fullmatch(line.strip()))]
+    typed = [found for text in bullets if (found := parse_conventional(text)) and is_known(found.type)]
+    return [Signal(commit, found, place if place > 1 else 0) for place, found in enumerate(typed, 1)]

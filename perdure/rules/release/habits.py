@@ -1,0 +1,104 @@
+"""A project's own type map, learnt from its earlier releases: which commits it released as which step.
+
+Nothing here is a setting: a habit is what the project's own tags show, and the plan names it where it decided.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+from perdure.contracts.base import JsonDict
+from perdure.rules.git_commits import Commit
+from perdure.rules.release.commit_signals import Signal, follows_convention, read_signals
+from perdure.rules.release.versions import BUMPS, Bump
+
+_WINDOW = 8
+"""So many of the latest releases that say something about a key count: policies change over the years."""
+_FEWEST = 4
+_SHARE = (3, 4)
+"""At least three of four must agree."""
+
+
+@dataclass(frozen=True)
+class PastRelease:
+    """One earlier release."""
+
+    commits: Sequence[Commit]
+    """Newest first."""
+    step: Bump
+    """What the project really made of them."""
+    is_alike: bool = True
+    """Whether its step tells of the next one: both in initial development (0.x), or both after it."""
+
+
+@dataclass(frozen=True)
+class Habit:
+    """What a project makes of changes of one kind."""
+
+    step: Bump
+    seen: int
+    """So many of the latest ``of`` releases that such changes decided had this step."""
+    of: int
+
+
+@dataclass(frozen=True)
+class Habits:
+    """What the earlier releases show."""
+
+    steps: Mapping[str, Habit] = field(default_factory=dict)
+    """By key: ``feat``, ``feat(dict)``, ``breaking``."""
+    quiet: int = 0
+    """Releases that held nothing but changes that users do not notice."""
+
+    def find(self, signal: Signal) -> tuple[str, Habit] | None:
+        """The most special habit about a change; ``None`` when there is none."""
+        return next(((key, self.steps[key]) for key in signal.keys if key in self.steps), None)
+
+    def step(self, signal: Signal) -> Bump | None:
+        """How far a change moves the version in this project; ``None`` when its type is not listed."""
+        found = self.find(signal) if signal.step is not None else None
+        return found[1].step if found else signal.step
+
+    def to_json(self) -> JsonDict:
+        """Return plain JSON; inverse of :func:`habits_from_json`."""
+        return {"steps": {key: vars(habit) for key, habit in self.steps.items()}, "quiet": self.quiet}
+
+
+def habits_from_json(value: JsonDict) -> Habits:
+    """Return the habits that :meth:`Habits.to_json` wrote."""
+    return Habits({key: Habit(**habit) for key, habit in value["steps"].items()}, value["quiet"])
+
+
+def learn_habits(releases: Sequence[PastRelease]) -> Habits:
+    """Learn from releases, oldest first. Only a release whose step one kind of change decided alone tells of it."""
+    seen: dict[str, list[Bump]] = {}
+    quiet = 0
+    for release in releases:
+        signals, _ = read_signals(release.commits)
+        deciding = _find_deciding(signals)
+        quiet += bool(signals) and not deciding and all(signal.typed is not None for signal in signals)
+        for key in _shared_keys(deciding) if release.is_alike else ():
+            seen.setdefault(key, []).append(release.step)
+    habits = {key: habit for key, steps in seen.items() if (habit := _settle(steps[-_WINDOW:]))}
+    return Habits(habits, quiet)
+
+
+def _find_deciding(signals: Sequence[Signal]) -> list[Signal]:
+    """The changes with the highest step by the types alone; none where most follow no convention."""
+    steps = [signal.step for signal in signals if signal.step is not None]
+    if not steps or not follows_convention(signals):
+        return []
+    highest = max(steps, key=BUMPS.index)
+    return [signal for signal in signals if signal.step == highest]
+
+
+def _shared_keys(signals: Sequence[Signal]) -> set[str]:
+    return set.intersection(*(set(signal.keys) for signal in signals)) if signals else set()
+
+
+def _settle(steps: Sequence[Bump]) -> Habit | None:
+    step, seen = Counter(steps).most_common(1)[0]
+    agreed = len(steps) >= _FEWEST and seen * _SHARE[1] >= len(steps) * _SHARE[0]
+    return Habit(step, seen, len(steps)) if agreed else None
