@@ -8,9 +8,9 @@ from dataclasses import dataclass
 
 from perdure.errors import UserError
 from perdure.rules.git_tree import CommitTree
-from perdure.rules.release.changelog import read_items
 from perdure.rules.release.changelog_files import decode_changelog, describe_changelog
-from perdure.rules.release.changelog_write import section_lines
+from perdure.rules.release.changelog_markup import MARKUPS
+from perdure.rules.release.changelog_write import section_items
 from perdure.rules.release.entries import Entry
 from perdure.workspace.git import Repository
 
@@ -34,14 +34,12 @@ def read_truth(repository: Repository, commit: str, folder: str, version: str) -
     try:
         tree = CommitTree(repository, commit, folder)
         changelog, _ = describe_changelog(tree)
-        if changelog["format"] != "markdown":
-            return []
         path = str(changelog["path"])
-        text = decode_changelog(tree.read(path.rpartition("/")[2]) or b"", path)
+        text = decode_changelog(tree.read(path.rpartition("/")[2]) or b"")
     except UserError:
         return []
-    lines = section_lines(text, version) or []
-    return [item for _, item in read_items(lines) if _WORD.search(item.lower())]
+    items = section_items(text, version, changelog["format"]) if changelog["format"] in MARKUPS else []
+    return [item for _, item in items or [] if _WORD.search(item.lower())]
 
 
 def count_recall(items: Sequence[str], entries: Sequence[Entry]) -> Recall:
