@@ -6,13 +6,14 @@ import hashlib
 import shutil
 import tempfile
 from collections.abc import Callable, Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 from activities.ledger import Decisions
-from activities.running import again_later
+from activities.running import again_later, made
 from activities.turns import StillTaken, Turns
 from perdure.contracts.application import EffectInput, EffectOutcome, EffectState, Receipt
 from perdure.contracts.base import JsonDict
@@ -27,6 +28,9 @@ from perdure.workspace.processes import GroupRunner, end_group, take_lock
 
 _LOCK_PATIENCE = timedelta(seconds=30)
 """How long to wait for a target's lock after its holder's processes were ended."""
+
+_LOOKS_AT_ONCE = 4
+"""Effects whose preconditions are looked at together."""
 
 Secrets = Callable[[list[str]], Mapping[str, str]]
 
@@ -58,6 +62,7 @@ class Applier:
         decisions: Decisions,
         effects: Mapping[str, Effect],
         locks: Path,
+        scratch: Path,
         secrets: Secrets,
     ) -> None:
         self._ledger = ledger
@@ -65,19 +70,26 @@ class Applier:
         self._decisions = decisions
         self._effects = effects
         self._locks = locks
+        self._scratch = scratch
         self._secrets = secrets
         self._turns = Turns()
 
     def find_drift(self, plan: Plan, application_id: str) -> list[str]:
-        """Preconditions that do not hold, one sentence each; reads only. Effects already begun are not asked."""
-        drift: list[str] = []
-        for index, planned in enumerate(plan.effects):
-            if self._ledger.intent(application_id, index, "do") is None:
-                effect = self._effects[planned.kind]
-                with self._context(planned, None) as context:
-                    if effect.probe(planned.body, context).found is not Found.done:
-                        drift += effect.check(planned.body, context)
-        return drift
+        """Preconditions that do not hold, one sentence each; reads only. Effects already begun are not asked.
+
+        Several effects are looked at together: a person waits for the first one, and most of it is waiting for git.
+        """
+        begun = {row.index for row in self._ledger.intents(application_id=application_id) if row.direction == "do"}
+        left = [planned for index, planned in enumerate(plan.effects) if index not in begun]
+        with ThreadPoolExecutor(max_workers=_LOOKS_AT_ONCE) as threads:
+            return [sentence for found in threads.map(self._drift_of, left) for sentence in found]
+
+    def _drift_of(self, planned: PlannedEffect) -> list[str]:
+        effect = self._effects[planned.kind]
+        with self._context(planned, None) as context:
+            if effect.probe(planned.body, context).found is Found.done:
+                return []
+            return effect.check(planned.body, context)
 
     def apply(self, question: EffectInput) -> EffectOutcome:
         """Apply or take back one effect. A fate that is already known is only repeated.
@@ -244,7 +256,10 @@ class Applier:
         return deed.planned.on_failure == "pause" and deed.question.direction == "do"
 
     def _verify(self, deed: Deed, context: EffectContext, result: JsonDict, detail: str) -> EffectOutcome:
-        problems = deed.effect.verify(deed.body, context)
+        try:
+            problems = deed.effect.verify(deed.body, context)
+        except EffectUnknown as doubt:
+            return self._unknown(deed, Probe(Found.unknown, doubt.message))
         if problems:
             outcome = self._finish(deed, "done", f"done, but not as promised: {'; '.join(problems)}", result)
             return outcome.model_copy(update={"verified": False})
@@ -295,7 +310,7 @@ class Applier:
 
     @contextmanager
     def _context(self, planned: PlannedEffect, deed: Deed | None) -> Iterator[EffectContext]:
-        scratch = Path(tempfile.mkdtemp(prefix="effect-"))
+        scratch = Path(tempfile.mkdtemp(prefix="effect-", dir=made(self._scratch)))
         name = deed.lock_name if deed else f"reading-{scratch.name}.lock"
         question = deed.question if deed else None
 
