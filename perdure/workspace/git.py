@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 import stat
 from collections.abc import Mapping
@@ -30,6 +31,9 @@ _KNOWN_EXTENSIONS = frozenset(
     noop preciousobjects partialclone objectformat compatobjectformat worktreeconfig refstorage relativeworktrees
     """.split()  # noqa: SIM905 - a list reads worse
 )
+_SHARED = ("refs/heads/", "refs/tags/", "refs/remotes/")
+"""Refs that all work trees of a repository share."""
+
 _EMPTY_TREE = {
     "sha1": "4b825dc642cb6eb9a060e54bf8d69288fbee4904",
     "sha256": "6ef19b41225c5369f1c104d45d8d85efa9b057b53b14b4b9b939dd74decc5321",
@@ -139,9 +143,9 @@ class Repository:
         """Return the object id that a full ref (or ``HEAD``) points at; ``None`` when there is no such ref."""
         if name != "HEAD" and not is_ref(name):
             return None
-        loose = self._loose(name)
-        if loose:
-            return loose
+        found = self._loose(name) or self._packed(name)
+        if found is not None:
+            return found or None
         try:
             return self.read("rev-parse", "--verify", "--quiet", "--end-of-options", name).decode().strip()
         except GitError as error:
@@ -159,6 +163,29 @@ class Repository:
             return None
         text = _read_small(path).strip()
         return text if is_object_id(text) else None
+
+    def _packed(self, name: str) -> str | None:
+        """Look into ``packed-refs``, as git does for a ref without a file of its own.
+
+        Empty: there is no such ref. ``None``: git had better look (a ref's file that is no plain one, another kind).
+        """
+        path = self.common_dir / name
+        if not name.startswith(_SHARED) or path.is_symlink() or path.is_file():
+            return None
+        packed = self.common_dir / "packed-refs"
+        if not packed.is_file() and os.path.lexists(packed):
+            return None  # a device or a pipe in its place is not opened
+        try:
+            lines = packed.read_bytes().split(b"\n")
+        except FileNotFoundError:
+            return ""
+        except OSError:
+            return None
+        end = b" " + name.encode("utf-8", "surrogateescape")
+        ids = [line.removesuffix(end).decode("ascii", "replace") for line in lines if line.endswith(end)]
+        if not ids:
+            return ""
+        return ids[0] if is_object_id(ids[0]) else None
 
     def is_dirty(self) -> list[str]:
         """Return tracked paths whose index entry or file differs from HEAD, sorted; empty when clean or bare.
