@@ -42,12 +42,14 @@ def measure_releases(home: Home, runs: int, say: Callable[[str], None]) -> list[
         samples.figure("release", "release by Perdure", "s", note="`perdure run` → plan → approved → done"),
         samples.figure("over", "release, over the script", "s", budget=RELEASE_BUDGET_SECONDS),
         samples.figure("release_cpu", "release by Perdure, CPU", "s", note="CLI, API, worker and its children, server"),
+        *(samples.figure(f"{name}_cpu", f"  of it: {name}", "s", note=_CPU[name]) for name in _CPU),
         samples.figure("script_cpu", "release by a script, CPU", "s"),
         *(samples.figure(name, f"  of it: {name}", "ms", note=_ABOUT[name]) for name in STAGES),
         samples.figure("decision", "decision to first effect", "ms", budget=DECISION_BUDGET_MS, note=_ABOUT["posted"]),
     ]
 
 
+_CPU = {"temporal": "", "worker": "with its git, sandbox and renderer", "api": "", "cli": "`perdure run --detach`"}
 _ABOUT = {
     "submit": "`perdure run` begun → job in the ledger",
     "gather": "→ last source's result",
@@ -77,7 +79,8 @@ def _release(home: Home, project: Project, samples: Samples) -> None:
     home.approve(digest)
     done = home.ledger.wait(job_id, "job.phase", phase="done")
     split = _split(home.ledger.events(job_id), begun, posted)
-    samples.add(release=done.seen - begun, release_cpu=_cpu(home) - cpu + sum(answers), **split)
+    used = {f"{name}_cpu": after - cpu[name] for name, after in _cpu(home).items()} | {"cli_cpu": sum(answers)}
+    samples.add(release=done.seen - begun, release_cpu=sum(used.values()), **used, **split)
 
 
 def _split(events: list[Seen], begun: float, posted: float) -> dict[str, float]:
@@ -103,9 +106,9 @@ def _first(events: list[Seen], kind: str) -> float:
     return min(event.seen for event in events if event.kind == kind)
 
 
-def _cpu(home: Home) -> float:
-    """CPU of the installation's processes; the worker's git children included once they have ended."""
-    return sum(cpu_seconds(home.pid(name), children=True) for name in ("temporal", "worker", "api"))
+def _cpu(home: Home) -> dict[str, float]:
+    """CPU seconds of the installation's processes so far, with those of their children that have ended."""
+    return {name: cpu_seconds(home.pid(name), children=True) for name in ("temporal", "worker", "api")}
 
 
 def _check_same(ours: Project, theirs: Project) -> None:
