@@ -95,9 +95,17 @@ class LedgerActivities:
         said_by = note.said_by or note.job_id
         if names.job_of(said_by) != note.job_id:
             raise Refused(f"{said_by} has nothing to say about {note.job_id}. Nothing was recorded.")
+        if note.said_by and not self._is_at_work(note.said_by):
+            return
         if note.phase is JobPhase.done and not self._is_done(note.job_id):
             raise Refused(f"{note.job_id} is not done: the ledger knows of no plan of it that was applied.")
         self._ledger.note_job(note, workflow_id=said_by, at=_now())
+
+    def _is_at_work(self, said_by: str) -> bool:
+        """Whether an application has begun anything and has not ended: else it has nothing to say."""
+        application = said_by.removesuffix("/undo")
+        has_begun = bool(self._ledger.intents(application_id=application))
+        return has_begun and self._ledger.standing(application).state in ("open", "drift")
 
     def _is_done(self, job_id: str) -> bool:
         """Whether the newest plan of a job was applied to its end, or was all that was asked for."""

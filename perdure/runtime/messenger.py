@@ -6,7 +6,7 @@ import asyncio
 from collections.abc import Awaitable, Callable, Iterator
 from contextlib import contextmanager
 from datetime import timedelta
-from typing import Literal, TypeVar
+from typing import Any, Literal, TypeVar
 
 from temporalio.api.enums.v1 import TaskQueueType
 from temporalio.api.taskqueue.v1 import TaskQueue
@@ -16,6 +16,7 @@ from temporalio.client import (
     WithStartWorkflowOperation,
     WorkflowExecutionDescription,
     WorkflowExecutionStatus,
+    WorkflowHandle,
     WorkflowUpdateFailedError,
     WorkflowUpdateRPCTimeoutOrCancelledError,
 )
@@ -36,6 +37,9 @@ ANSWER_LIMIT = timedelta(seconds=30)
 
 TASK_LIMIT = timedelta(seconds=2)
 """A workflow task that died with its worker is tried again after this long."""
+
+FAILED_TASKS = 2
+"""A thread whose first task was tried more often than that has never begun to run."""
 
 _OURS = {
     kind.__name__: kind
@@ -95,7 +99,7 @@ class Messenger:
         try:
             handle = (await self.client()).get_workflow_handle(workflow_id)
             found = await self._answered(handle.describe(), workflow_id)
-            is_strange = _is_strange(found)
+            is_strange = await _is_strange(handle, found)
             if is_strange:
                 await self._answered(handle.terminate(reason="It is no thread of Perdure's."), workflow_id)
         except errors.PerdureError:
@@ -161,12 +165,16 @@ class Messenger:
             raise
 
 
-def _is_strange(found: WorkflowExecutionDescription) -> bool:
+async def _is_strange(handle: WorkflowHandle[Any, Any], found: WorkflowExecutionDescription) -> bool:
     """Another kind of workflow, on a queue where nobody of ours is, or started so that its first task always fails."""
     if found.status is not WorkflowExecutionStatus.RUNNING:
         return False
-    never_ran = found.history_length <= 3 and found.raw_description.pending_workflow_task.attempt > 3
-    return never_ran or (found.workflow_type, found.task_queue) != (names.THREAD_WORKFLOW, names.QUEUE)
+    if (found.workflow_type, found.task_queue) != (names.THREAD_WORKFLOW, names.QUEUE):
+        return True
+    if found.raw_description.pending_workflow_task.attempt <= FAILED_TASKS:
+        return False
+    events = handle.fetch_history_events()
+    return not any([event.HasField("workflow_task_completed_event_attributes") async for event in events])
 
 
 def _generation() -> TypedSearchAttributes:
