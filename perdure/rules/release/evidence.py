@@ -1,6 +1,6 @@
 """What counts as evidence of a change, strongest first; the strongest kind that says something gives the entries.
 
-To add a kind (change files, gitmoji, squash bodies, a project's own types): a function from what was gathered to
+To add a kind (a forge's pull requests, say): a function from what was gathered to
 entries, and its place in ``EVIDENCE``.
 """
 
@@ -24,6 +24,8 @@ _SECTION_BUMPS: Mapping[str, Bump] = {
     "Removed": "major",
     "Fixed": "patch",
     "Security": "patch",
+    **dict.fromkeys(("Feature", "Features", "Feat", "New", "New Features"), "minor"),
+    **dict.fromkeys(("Breaking", "Breaking Changes", "BREAKING CHANGES", "BREAKING CHANGE"), "major"),
 }
 _SHOWN = 5
 
@@ -36,6 +38,10 @@ class Gathered:
     """Of the range, newest first."""
     changelog: JsonDict
     """The ``changelog`` part of a ``release.change_files`` value; empty when it was not gathered."""
+    change_files: Sequence[JsonDict] = ()
+    """The ``files`` part of the same value."""
+    package: str = ""
+    """The package's name as its version files say it; empty when none does."""
     habits: Habits = field(default_factory=Habits)
     """What the project's earlier releases show."""
 
@@ -54,12 +60,29 @@ def from_unreleased(gathered: Gathered) -> Collected:
     return Collected([_write_unreleased(item, source) for item in gathered.changelog.get("unreleased", [])])
 
 
+def from_change_files(gathered: Gathered) -> Collected:
+    """Entries of change files: each says its own step. Changesets about other packages are passed over."""
+    return Collected(
+        [
+            _write_change(change, file["path"])
+            for file in gathered.change_files
+            for change in file["changes"]
+            if _is_ours(change, gathered.package)
+        ]
+    )
+
+
 def from_commits(gathered: Gathered) -> Collected:
     """Entries that commit messages give."""
     return Collected(*read_commit_entries(gathered.commits, gathered.habits))
 
 
-EVIDENCE: tuple[Callable[[Gathered], Collected], ...] = (from_unreleased, from_commits)
+def from_hand(gathered: Gathered) -> Collected:
+    """What people wrote for this release, in change files and under ``[Unreleased]``: both are taken over whole."""
+    return Collected(from_change_files(gathered).entries + from_unreleased(gathered).entries)
+
+
+EVIDENCE: tuple[Callable[[Gathered], Collected], ...] = (from_hand, from_commits)
 
 
 def collect_entries(gathered: Gathered) -> Collected:
@@ -76,9 +99,38 @@ def collect_entries(gathered: Gathered) -> Collected:
             entries = found.entries
         else:
             entries = entries + [entry for entry in found.entries if entry.breaking]
-            findings += _name_left_out([entry for entry in found.entries if not entry.breaking])
+            findings += _name_left_out([entry for entry in found.entries if not entry.breaking], entries[0])
         findings += found.findings
     return Collected(entries, findings)
+
+
+def find_consumed(gathered: Gathered) -> list[str]:
+    """Return the paths of the change files that this release takes over, sorted."""
+    return sorted({str(file["path"]) for file in gathered.change_files if _is_consumed(file, gathered.package)})
+
+
+def _is_consumed(file: JsonDict, package: str) -> bool:
+    """A changeset about other packages waits for theirs; one about several is not taken from the others."""
+    packages = {change["package"] for change in file["changes"]}
+    return packages <= {"", package} or not package
+
+
+def _is_ours(change: JsonDict, package: str) -> bool:
+    return not package or change["package"] in ("", package)
+
+
+def _write_change(change: JsonDict, path: str) -> Entry:
+    text, breaking = _strip_breaking(clean_text(change["text"]))
+    bump: Bump = "major" if breaking else change["bump"]
+    return Entry(
+        id=made_id("u", path, change["section"], text),
+        section=change["section"],
+        text=text,
+        sources=(f"{path} (change file)",),
+        bump=bump,
+        breaking=bump == "major",
+        reason=f"{change['bump']}: {text.splitlines()[0]}",
+    )
 
 
 def _write_unreleased(item: JsonDict, source: str) -> Entry:
@@ -109,9 +161,10 @@ def made_id(prefix: str, *parts: str) -> str:
     return f"{prefix}-{hashlib.sha256(chr(0).join(parts).encode()).hexdigest()[:6]}"
 
 
-def _name_left_out(entries: Sequence[Entry]) -> list[str]:
+def _name_left_out(entries: Sequence[Entry], first: Entry) -> list[str]:
     if not entries:
         return []
     shown = "; ".join(f"{entry.sources[0]} {entry.reason}" for entry in entries[:_SHOWN])
     more = f" and {len(entries) - _SHOWN} more" if len(entries) > _SHOWN else ""
-    return [f"Not listed, because [Unreleased] is written by hand: {shown}{more}. Add what is missing there."]
+    where = "[Unreleased] is" if first.sources[0].endswith("[Unreleased]") else "change files are"
+    return [f"Not listed, because {where} written by hand: {shown}{more}. Add what is missing there."]

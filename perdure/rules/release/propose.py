@@ -13,7 +13,7 @@ from perdure.rules.git_history import NAME as HISTORY
 from perdure.rules.release.bump import Last, Suggestion
 from perdure.rules.release.choice import Numbering, choose_version
 from perdure.rules.release.edits import Edited, apply_edits
-from perdure.rules.release.evidence import Gathered, collect_entries
+from perdure.rules.release.evidence import Gathered, collect_entries, find_consumed
 from perdure.rules.release.habits import habits_from_json
 from perdure.rules.release.markdown import write_notes
 from perdure.rules.release.results import find_value
@@ -49,11 +49,14 @@ def propose_release(arguments: JsonDict, context: RuleContext) -> RuleResult:
     )
     commits = [commit_from_json(value) for value in sources.history["commits"]]
     habits = habits_from_json(sources.history["habits"])
-    collected = collect_entries(Gathered(commits, sources.changes.get("changelog", {}), habits))
+    changes, package = sources.changes, str(sources.files.get("package", ""))
+    gathered = Gathered(commits, changes.get("changelog", {}), changes.get("files", []), package, habits)
+    collected = collect_entries(gathered)
     edited = apply_edits(collected.entries, context.edits)
     numbers = Numbering(last, _list_taken(sources.history), parse_tag_form(sources.history["tag_form"]), scheme)
     suggestion, refused = choose_version(edited, str(arguments.get("version") or ""), commits, numbers)
     value = _write_value(sources, scheme, last, edited, suggestion, context.now.date().isoformat())
+    value["consumed"] = find_consumed(gathered)
     findings = [*collected.findings, *edited.findings, *refused, *_compare_manifest(sources.files, last)]
     summary = f"{value['title']} ({suggestion.bump})" if edited.entries else "nothing to release"
     return RuleResult(value, summary, findings=findings)

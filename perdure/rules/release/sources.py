@@ -5,37 +5,36 @@ from __future__ import annotations
 from perdure.contracts.base import JsonDict
 from perdure.rules.base import Rule, RuleContext, RuleResult
 from perdure.rules.git_branch import find_branch
-from perdure.rules.git_tree import CommitTree, join, open_input, package_path
+from perdure.rules.git_tree import CommitTree, open_input, package_path
+from perdure.rules.release.change_files import find_change_files
 from perdure.rules.release.changelog_files import describe_changelog
 from perdure.rules.release.files.gather import FILES, FILES_RULE
 
 CHANGES = "release.change_files"
 
-_CHANGE_FOLDERS = (".changeset", "changelog.d", "changes.d", "news", "newsfragments")
-
 
 def gather_change_files(arguments: JsonDict, context: RuleContext) -> RuleResult:
-    """Find the changelog and what is written under ``[Unreleased]``, in the branch's newest commit.
+    """Find the changelog, what is written under ``[Unreleased]``, and change files, in the branch's newest commit.
 
-    ``with``: ``repo``; optional ``path`` and ``branch``. Folders of change files are named, not read yet.
+    ``with``: ``repo``; optional ``path`` and ``branch``.
 
     Raises:
         UserError: the changelog is a symbolic link or not UTF-8.
     """
-    tree = _open_tree(arguments)
-    changelog, findings = describe_changelog(tree)
-    folders = [join(tree.folder, name) for name in _CHANGE_FOLDERS if tree.has_folder(name)]
-    findings += [f"{folder}/ is not read yet: add its entries in the review." for folder in folders]
-    unreleased = len(changelog["unreleased"])
-    value: JsonDict = {"rule": CHANGES, "commit": tree.commit, "changelog": changelog, "folders": folders}
-    state = f"{unreleased} unreleased in {changelog['path']}" if unreleased else changelog["path"]
-    return RuleResult(value, "no changelog yet" if changelog["format"] == "absent" else state, findings=findings)
-
-
-def _open_tree(arguments: JsonDict) -> CommitTree:
     repository = open_input(arguments["repo"])
     _, commit = find_branch(repository, str(arguments.get("branch") or ""))
-    return CommitTree(repository, commit, package_path(repository, arguments.get("path")))
+    tree = CommitTree(repository, commit, package_path(repository, arguments.get("path")))
+    changelog, findings = describe_changelog(tree)
+    files, left_alone = find_change_files(repository, tree)
+    value: JsonDict = {"rule": CHANGES, "commit": tree.commit, "changelog": changelog, "files": files}
+    return RuleResult(value, _summarize(changelog, len(files)), findings=findings + left_alone)
+
+
+def _summarize(changelog: JsonDict, files: int) -> str:
+    unreleased = len(changelog["unreleased"])
+    told = "no changelog yet" if changelog["format"] == "absent" else str(changelog["path"])
+    told = f"{unreleased} unreleased in {told}" if unreleased else told
+    return f"{files} change file{'' if files == 1 else 's'}, {told}" if files else told
 
 
 CHANGES_RULE = Rule(
@@ -44,7 +43,7 @@ CHANGES_RULE = Rule(
     run=gather_change_files,
     needs=frozenset({"repo"}),
     takes=frozenset({"path", "branch"}),
-    about="The changelog, and what is written under [Unreleased].",
+    about="The changelog, what is written under [Unreleased], and change files.",
 )
 
 __all__ = ["CHANGES", "CHANGES_RULE", "FILES", "FILES_RULE", "gather_change_files"]
