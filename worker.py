@@ -27,7 +27,7 @@ from activities.ledger import Decisions, LedgerActivities
 from activities.plans import PlanActivities
 from activities.rules import RuleActivities, StageTools
 from activities.undoing import UndoPlanner
-from activities.workspaces import WorkspaceActivities
+from activities.workspaces import WorkspaceActivities, sweep
 from perdure.contracts import names
 from perdure.contracts.template import Template
 from perdure.effects.registry import default_effects
@@ -71,12 +71,20 @@ def build_activities(
     decisions = Decisions(ledger, functools.partial(public_keys, settings.keys))
     tools = StageTools(ledger, blobs, renderer, rules, check)
     undo = UndoPlanner(ledger, blobs)
-    applier = Applier(ledger, blobs, decisions, effects, settings.locks, functools.partial(_read_secrets, settings))
+    applier = Applier(
+        ledger,
+        blobs,
+        decisions,
+        effects,
+        settings.locks,
+        settings.workspaces,
+        functools.partial(_read_secrets, settings),
+    )
     rooms = [
         LedgerActivities(ledger, blobs, decisions),
         RuleActivities(tools),
         WorkspaceActivities(tools, settings.workspaces, functools.cache(Sandbox.find)),
-        PlanActivities(tools, effects, undo),
+        PlanActivities(tools, effects, undo, settings.workspaces),
         EffectActivities(ledger, blobs, decisions, effects, applier),
         HistoryActivities(client, ledger, blobs),
         ClaimActivities(client),
@@ -142,6 +150,7 @@ async def run(settings: Settings, ready: Callable[[], None] = lambda: None) -> N
     await refuse_stranded(client)
     with _alone(settings) as alone:
         if alone:
+            sweep(settings.workspaces)
             await fail_predecessors(client, settings.journal)
         ledger, renderer = Ledger.open(settings.ledger), Renderer()
         stop = asyncio.Event()

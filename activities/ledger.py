@@ -217,17 +217,21 @@ class LedgerActivities:
 
     def _weigh_requests(self, question: RequestsInput) -> RequestsResult:
         cancel = self._cancel_of(question.job_id)
-        return RequestsResult(cancel=cancel is not None, by=cancel.by if cancel else "")
+        return RequestsResult(cancel=cancel is not None, by=_who(cancel) if cancel else "")
 
 
 def _end_of(weighing: Weighing, cancel: Decision | None) -> GateEnd:
     """A signed cancel ends the gate; else decisions do; else the deadline, when it has passed."""
     if cancel is not None:
-        return GateEnd(outcome="cancelled", detail=f"cancelled by {cancel.by}")
+        return GateEnd(outcome="cancelled", detail=f"cancelled by {_who(cancel)}")
     if weighing.outcome not in ("satisfied", "denied", "changes_requested"):
         return GateEnd(outcome="open")
     outcome = weighing.outcome if weighing.by else "expired"  # denied by nobody: too few by the deadline
     return GateEnd.model_validate({"outcome": outcome, "detail": _say(outcome, weighing), "edits": weighing.edits})
+
+
+def _who(decision: Decision) -> str:
+    return f"{decision.by}: {decision.comment}"[:300] if decision.comment else decision.by
 
 
 def _say(outcome: str, weighing: Weighing) -> str:

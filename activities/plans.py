@@ -14,7 +14,7 @@ from temporalio import activity
 
 from activities.jobs import JobReader
 from activities.rules import StageTools
-from activities.running import in_thread
+from activities.running import in_thread, made
 from activities.undoing import UndoDraft, UndoPlanner
 from perdure.contracts import names
 from perdure.contracts.base import JsonDict
@@ -42,10 +42,11 @@ _ALONE = ReviewRule(approvals=[ApprovalRule(group="maintainers")])
 class PlanActivities:
     """Planning reads the world and changes nothing; a second run within the round gives the same bytes."""
 
-    def __init__(self, tools: StageTools, effects: Mapping[str, Effect], undo: UndoPlanner) -> None:
+    def __init__(self, tools: StageTools, effects: Mapping[str, Effect], undo: UndoPlanner, scratch: Path) -> None:
         self._tools = tools
         self._effects = effects
         self._undo = undo
+        self._scratch = scratch
 
     @activity.defn(name=names.FREEZE_PLAN)
     async def freeze_plan(self, step: StepInput) -> PlanResult:
@@ -104,7 +105,7 @@ class PlanActivities:
             draft=reader.results["draft"],
             earlier=earlier,
         )
-        with _reading(self._tools, reader) as context:
+        with _reading(self._tools, reader, self._scratch) as context:
             draft = kind.plan(request, context)
         return _planned(part, kind, draft)
 
@@ -202,8 +203,8 @@ def _reasons(reader: JobReader) -> list[str]:
 
 
 @contextmanager
-def _reading(tools: StageTools, reader: JobReader) -> Iterator[EffectContext]:
-    scratch = Path(tempfile.mkdtemp(prefix="planning-"))
+def _reading(tools: StageTools, reader: JobReader, folder: Path) -> Iterator[EffectContext]:
+    scratch = Path(tempfile.mkdtemp(prefix="planning-", dir=made(folder)))
     try:
         runner = GroupRunner(scratch / "planning.lock", lambda _pgid, _boot: None)
         yield EffectContext(blobs=tools.blobs, scratch=scratch, runner=runner, now=reader.step.at)

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import asyncio
 import contextvars
+import threading
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from datetime import timedelta
+from pathlib import Path
 from typing import TypeVar
 
 from temporalio import activity
@@ -22,16 +24,27 @@ _BEAT_SECONDS = 1.0
 _THREADS = ThreadPoolExecutor(max_workers=32, thread_name_prefix="activity")
 
 
+_STOPPED: contextvars.ContextVar[threading.Event] = contextvars.ContextVar("stopped")
+
+
+def is_stopped() -> bool:
+    """Whether Temporal asked the activity of this thread to end; what runs long looks now and then."""
+    return _STOPPED.get().is_set()
+
+
 async def in_thread(work: Callable[[], Result]) -> Result:
     """Run ``work`` in a thread until it ends, heartbeating, so that a dead worker is noticed within seconds.
 
-    A cancelled activity leaves its thread to end by itself: every step is either private or guarded by the ledger.
+    A cancelled activity leaves its thread to end by itself (:func:`is_stopped` tells it): every step is either private
+    or guarded by the ledger.
 
     Raises:
         ApplicationError: ``work`` raised; its type is the error's class.
     """
     loop = asyncio.get_running_loop()
+    stopped = threading.Event()
     context = contextvars.copy_context()
+    context.run(_STOPPED.set, stopped)
     task = loop.run_in_executor(_THREADS, lambda: context.run(work))
     try:
         while not task.done():
@@ -39,8 +52,17 @@ async def in_thread(work: Callable[[], Result]) -> Result:
             if not task.done():
                 activity.heartbeat()
         return task.result()
+    except asyncio.CancelledError:
+        stopped.set()
+        raise
     except Exception as error:
         raise to_application_error(error) from error
+
+
+def made(folder: Path) -> Path:
+    """Return a private folder, made when it is missing."""
+    folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+    return folder
 
 
 def again_later(message: str, kind: str, *, after: timedelta | None = None) -> ApplicationError:

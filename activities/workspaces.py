@@ -12,18 +12,18 @@ from temporalio import activity
 
 from activities.jobs import JobReader
 from activities.rules import StageTools
-from activities.running import in_thread
+from activities.running import in_thread, is_stopped, made
 from perdure.contracts import names
 from perdure.contracts.base import BlobRef, JsonDict
 from perdure.contracts.job import JobPhase, StepInput, StepResult
 from perdure.contracts.plan import Verdict
 from perdure.contracts.template import Check, DraftStep
 from perdure.effects.base import Finished
-from perdure.errors import UserError
+from perdure.errors import StageFailed, UserError
 from perdure.rules.base import DraftSpace
 from perdure.workspace.copies import DraftCopy, export_tree, open_draft
 from perdure.workspace.git import Repository, identity, open_repository
-from perdure.workspace.sandbox import Sandbox
+from perdure.workspace.sandbox import NOT_FOUND, Sandbox
 from perdure.workspace.space import DraftedFiles
 
 FindSandbox = Callable[[], Sandbox]
@@ -50,7 +50,7 @@ class WorkspaceActivities:
         if draft is None:
             raise UserError("The template has no draft stage.")
         repository, base = base_of(reader)
-        folder = Path(tempfile.mkdtemp(prefix="draft-", dir=_made(self._folder)))
+        folder = Path(tempfile.mkdtemp(prefix="draft-", dir=made(self._folder)))
         try:
             copy = open_draft(repository, base, folder)
             findings = [text for part in draft.steps for text in self._run_step(reader, part, copy)]
@@ -122,9 +122,11 @@ class WorkspaceActivities:
         ended = self._run_on(draft, draft["commit"], argv, check)
         verdict: JsonDict = {"check": name, "status": "passed" if ended.code == 0 else "failed"}
         verdict["log"] = self._tools.blobs.put(ended.output).model_dump()
-        verdict["detail"] = f"{' '.join(argv)[:120]} ended with {ended.code}"
+        verdict["detail"] = _say_end(argv, ended)
+        if is_stopped():
+            raise StageFailed(f"Check {name!r} was stopped: its job was cancelled.")
         findings: list[str] = []
-        if check.baseline and ended.code != 0:
+        if check.baseline and ended.code not in (0, NOT_FOUND):
             before = self._run_on(draft, draft["base"], argv, check)
             verdict["baseline"] = "passed" if before.code == 0 else "failed"
             if before.code != 0:
@@ -133,16 +135,33 @@ class WorkspaceActivities:
         return Verdict.model_validate(verdict), findings
 
     def _run_on(self, draft: JsonDict, commit: str, argv: list[str], check: Check) -> Finished:
-        folder = Path(tempfile.mkdtemp(prefix="check-", dir=_made(self._folder)))
+        folder = Path(tempfile.mkdtemp(prefix="check-", dir=made(self._folder)))
         try:
             repository = open_repository(Path(draft["repository"]))
             pack = BlobRef.model_validate(draft["pack"])
             export_tree(repository, commit, pack, self._tools.blobs, folder / "tree", with_git=True)
             return self._sandbox().run(
-                argv, workspace=folder / "tree", network=check.network, limit=check.attempt_limit
+                argv,
+                workspace=folder / "tree",
+                network=check.network,
+                limit=check.attempt_limit,
+                is_stopped=is_stopped,
             )
         finally:
             shutil.rmtree(folder, ignore_errors=True)
+
+
+def sweep(folder: Path) -> None:
+    """Remove what a dead worker left beneath ``folder``. Only for the one worker of a data folder, before it polls."""
+    for kind in ("draft", "check", "effect", "planning"):
+        for left in folder.glob(f"{kind}-*"):
+            shutil.rmtree(left, ignore_errors=True)
+
+
+def _say_end(argv: list[str], ended: Finished) -> str:
+    if ended.code == NOT_FOUND:
+        return f"{argv[0]} was not found in the sandbox: it sees /usr and the repository's own files, nothing else"
+    return f"{' '.join(argv)[:120]} ended with {ended.code}"
 
 
 def base_of(reader: JobReader) -> tuple[Repository, str]:
@@ -157,8 +176,3 @@ def base_of(reader: JobReader) -> tuple[Repository, str]:
             if history:
                 return open_repository(Path(history["repository"])), history["head"]
     raise UserError(f"Template {reader.spec.template} drafts, and gathers no git.history to draft from.")
-
-
-def _made(folder: Path) -> Path:
-    folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-    return folder

@@ -15,6 +15,7 @@ from typing import Any, ClassVar, Protocol
 
 from perdure.contracts.base import BlobRef, JsonDict
 from perdure.contracts.plan import Inverse
+from perdure.errors import EffectUnknown
 
 
 class Found(StrEnum):
@@ -36,6 +37,17 @@ class Probe:
 
     found: Found
     detail: str = ""
+
+
+def problems_of(probe: Probe) -> list[str]:
+    """What a probe right after ``do`` says against it: nothing, or one sentence.
+
+    Raises:
+        EffectUnknown: it cannot be told; a good effect is not taken back because nobody answers.
+    """
+    if probe.found is Found.unknown:
+        raise EffectUnknown(probe.detail)
+    return [] if probe.found is Found.done else [probe.detail]
 
 
 class Blobs(Protocol):
@@ -159,5 +171,9 @@ class Effect(Protocol):
         ...
 
     def verify(self, body: JsonDict, context: EffectContext) -> list[str]:
-        """Return what is not as it should be after ``do``, one sentence each. May repair what is idempotent."""
+        """Return what is not as it should be after ``do``, one sentence each. May repair what is idempotent.
+
+        Raises:
+            EffectUnknown: it cannot be told now.
+        """
         ...

@@ -10,7 +10,7 @@ from typing import Any, ClassVar
 from perdure.contracts.base import BlobRef, JsonDict, path_bytes, path_text
 from perdure.contracts.plan import Inverse
 from perdure.effects.arguments import blob_in, know_arguments, text_argument
-from perdure.effects.base import Blobs, EffectContext, EffectDraft, EffectRequest, Found, Probe
+from perdure.effects.base import Blobs, EffectContext, EffectDraft, EffectRequest, Found, Probe, problems_of
 from perdure.errors import EffectFailed, UserError
 from perdure.workspace.beneath import Entry, read_entry, remove_entry, write_entry
 
@@ -98,8 +98,7 @@ class FilesWrite:
 
     def verify(self, body: JsonDict, context: EffectContext) -> list[str]:
         """The file holds exactly the new content."""
-        probe = self.probe(body, context)
-        return [] if probe.found is Found.done else [probe.detail]
+        return problems_of(self.probe(body, context))
 
 
 _SWAP = (("old", "new"), ("new", "old"))

@@ -19,7 +19,7 @@ from perdure.effects.arguments import (
     repository_of,
     text_argument,
 )
-from perdure.effects.base import Blobs, EffectContext, EffectDraft, EffectRequest, Found, Probe
+from perdure.effects.base import Blobs, EffectContext, EffectDraft, EffectRequest, Found, Probe, problems_of
 from perdure.effects.git_refs import check_ref, log_environment, probe_ref, shown, unsigned_note
 from perdure.errors import EffectFailed, PerdureError, UserError
 from perdure.workspace.checkout import filtered_paths, find_checkout, open_checkout, unfinished
@@ -101,9 +101,9 @@ class GitCommit:
 
     def verify(self, body: JsonDict, context: EffectContext) -> list[str]:
         """The branch has the commit and the checkout shows it; a checkout left behind by a crash is brought along."""
-        probe = self.probe(body, context)
-        if probe.found is not Found.done:
-            return [probe.detail]
+        problems = problems_of(self.probe(body, context))
+        if problems:
+            return problems
         repository = repository_in(body)
         if repository.resolve(body["ref"]) != body["new"]:
             return []  # somebody built on it: the checkout is theirs

@@ -10,7 +10,7 @@ from urllib.parse import urlsplit
 from perdure.contracts.base import JsonDict
 from perdure.contracts.plan import Inverse
 from perdure.effects.arguments import know_arguments, moved_away, repository_in, repository_of, text_argument
-from perdure.effects.base import EffectContext, EffectDraft, EffectRequest, Found, Probe
+from perdure.effects.base import EffectContext, EffectDraft, EffectRequest, Found, Probe, problems_of
 from perdure.effects.git_refs import is_none, shown
 from perdure.errors import EffectFailed, EffectUnknown, PerdureError, UserError
 from perdure.workspace.git import GitError, Repository
@@ -124,8 +124,7 @@ class GitPush:
 
     def verify(self, body: JsonDict, context: EffectContext) -> list[str]:
         """The remote shows every ref at its new id."""
-        probe = self.probe(body, context)
-        return [] if probe.found is Found.done else [probe.detail]
+        return problems_of(self.probe(body, context))
 
 
 def push_arguments(url: str, refs: Iterable[JsonDict]) -> list[str]:

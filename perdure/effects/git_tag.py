@@ -17,7 +17,7 @@ from perdure.effects.arguments import (
     repository_of,
     text_argument,
 )
-from perdure.effects.base import EffectContext, EffectDraft, EffectRequest, Found, Probe
+from perdure.effects.base import EffectContext, EffectDraft, EffectRequest, Probe, problems_of
 from perdure.effects.git_refs import check_ref, is_none, log_environment, probe_ref, unsigned_note
 from perdure.errors import EffectFailed, PerdureError, UserError
 from perdure.workspace.git import Repository, identity
@@ -100,8 +100,7 @@ class GitTag:
 
     def verify(self, body: JsonDict, context: EffectContext) -> list[str]:
         """The ref is at exactly our object, or gone."""
-        probe = self.probe(body, context)
-        return [] if probe.found is Found.done else [probe.detail]
+        return problems_of(self.probe(body, context))
 
 
 def tag_bytes(name: str, at: str, message: str, who: JsonDict) -> bytes:

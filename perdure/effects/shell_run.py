@@ -15,7 +15,7 @@ from typing import Any, ClassVar
 from perdure.contracts.base import JsonDict
 from perdure.contracts.plan import Inverse
 from perdure.effects.arguments import blob_in, command_argument, know_arguments, repository_in
-from perdure.effects.base import EffectContext, EffectDraft, EffectRequest, Finished, Found, Probe
+from perdure.effects.base import EffectContext, EffectDraft, EffectRequest, Finished, Found, Probe, problems_of
 from perdure.errors import EffectFailed, EffectUnknown, PerdureError, UserError
 from perdure.settings import host_environment
 from perdure.workspace.commands import Command, LimitMet, run_command
@@ -122,8 +122,7 @@ class ShellRun:
         """The probe, where there is one, finds it done."""
         if not body["probe"]:
             return []
-        probe = self.probe(body, context)
-        return [] if probe.found is Found.done else [probe.detail]
+        return problems_of(self.probe(body, context))
 
 
 def _optional(request: EffectRequest, name: str, value: Any) -> list[str] | None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from datetime import datetime
 from typing import Any
 
@@ -156,11 +157,22 @@ def all_plans(connection: Connection) -> list[PlanRow]:
     return [_plan(row) for row in connection.execute(select(schema.plans).order_by(schema.plans.c.position))]
 
 
+GATE_WORDS: Mapping[str, str] = {
+    "open": "its gate is open",
+    "satisfied": "it is approved already",
+    "denied": "it was rejected",
+    "changes_requested": "changes were requested, and a newer plan takes its place",
+    "expired": "it expired",
+    "cancelled": "its job was cancelled",
+    "superseded": "a newer plan took its place",
+    "not_opened": "its gate was never opened: nobody was asked about it",
+}
+"""How a plan's gate stands, in words that follow "Plan 7f3a91c2: "."""
+
+
 def describe_end(plan: PlanRow) -> str:
     """Say in a few words how a plan's gate stands, for an error."""
-    if plan.state == NOT_OPENED:
-        return "its gate was never opened"
-    return "its gate is open" if plan.state == OPEN else f"its gate ended as {plan.state!r}"
+    return GATE_WORDS.get(plan.state, f"its gate is {plan.state}")
 
 
 def _check_plan(job_id: str, plan: PlanRef, envelope: Envelope) -> None:

@@ -11,7 +11,7 @@ import os
 import shutil
 import sys
 import tempfile
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import timedelta
 from pathlib import Path
@@ -25,6 +25,8 @@ HOME = "/tmp/home"
 WORKSPACE = "/workspace"
 KILLED = 124
 """The code of a command that was killed for its limit or bounds, as ``timeout`` has it."""
+NOT_FOUND = 127
+"""The code of a command that is not there, as shells have it."""
 
 _ETC = (
     *("alternatives", "ca-certificates", "ld.so.cache", "ld.so.conf", "ld.so.conf.d", "localtime", "mime.types"),
@@ -89,11 +91,13 @@ class Sandbox:
         limit: timedelta,
         output_limit_bytes: int = OUTPUT_LIMIT_BYTES,
         extra_read: Sequence[Path] = (),
+        is_stopped: Callable[[], bool] = lambda: False,
     ) -> Finished:
         """Run ``argv`` in ``workspace`` (seen as ``/workspace``) to its end. Nothing of it is left running.
 
         A command that met ``limit`` or went over its bounds is killed; its code is then 124 and its output says why.
 
+        ``is_stopped`` is asked now and then; once it says yes, the command is killed like one over its bounds.
         ``env`` is what the command sees beside PATH, HOME and LANG. ``extra_read`` is shown read-only where it is.
 
         Raises:
@@ -106,13 +110,20 @@ class Sandbox:
             wrapped, self.environment(env or {}), Path("/"), limit=limit, output_limit_bytes=output_limit_bytes
         )
         try:
-            finished = run_command(command, watch=Census(self.bounds.processes).objection)
+            finished = run_command(command, watch=self._watch(is_stopped))
         except LimitMet as met:
             text = met.output + f"\n[killed: it {met.reason}]\n".encode()
             return Finished(KILLED, text, met.output)
         if finished.code != 0 and finished.stderr.startswith(b"bwrap: ") and b"execvp" not in finished.stderr:
             raise SetupError(f"The sandbox could not start: {finished.stderr.decode('utf-8', 'replace').strip()}")
+        if finished.code != 0 and finished.stderr.startswith(b"bwrap: execvp"):
+            said = f"{argv[0]}: not found in the sandbox\n".encode()
+            return Finished(NOT_FOUND, said, b"", said)
         return finished
+
+    def _watch(self, is_stopped: Callable[[], bool]) -> Callable[[int], str]:
+        objection = Census(self.bounds.processes).objection
+        return lambda pgid: "was cancelled" if is_stopped() else objection(pgid)
 
     def wrap(
         self,

@@ -8,6 +8,7 @@ import pytest
 
 from perdure.contracts.decisions import CloseGateInput, GateInput
 from perdure.errors import Conflict, NotFound, Refused, UserError
+from perdure.store.plans import GATE_WORDS
 from tests.store.ledger_kit import AT, NO_GATE, RULE
 
 THREAD = "releases"
@@ -37,7 +38,7 @@ def test_a_plan_frozen_again_supersedes_the_one_nobody_saw(scene):
     first = scene.freeze(job_id, title="first")
     second = scene.freeze(job_id, title="second")
     assert scene.ledger.plan(first.digest).state == "superseded"
-    with pytest.raises(Conflict, match="superseded"):
+    with pytest.raises(Conflict, match="newer plan took its place"):
         scene.open_gate(job_id, first)
     scene.open_gate(job_id, second)
 
@@ -76,7 +77,7 @@ def test_a_gate_ends_once(scene, waiting):
     job_id, plan = waiting
     scene.close_gate(job_id, plan, "denied")
     scene.close_gate(job_id, plan, "denied")
-    with pytest.raises(Conflict, match="denied"):
+    with pytest.raises(Conflict, match="rejected"):
         scene.close_gate(job_id, plan, "satisfied")
     assert scene.kinds().count("gate.closed") == 1
 
@@ -120,7 +121,7 @@ def test_a_late_decision_says_how_the_gate_ended(scene, waiting, kind, outcome):
     """After a gate has closed, a decision is refused with the way it closed, and not recorded."""
     job_id, plan = waiting
     scene.close_gate(job_id, plan, outcome)
-    with pytest.raises(Conflict, match=rf"{outcome}'\. `perdure show \d+` tells how its job went on"):
+    with pytest.raises(Conflict, match=rf"{GATE_WORDS[outcome]}\. `perdure show \d+` tells how its job went on"):
         scene.decide(kind, job_id, plan)
     assert scene.ledger.decisions(job_id=job_id) == []
 
@@ -172,7 +173,7 @@ def test_a_permit_needs_a_satisfied_gate(scene, waiting):
     with pytest.raises(Refused, match="open"):
         scene.grant(job_id, plan)
     scene.close_gate(job_id, plan, "denied")
-    with pytest.raises(Refused, match="denied"):
+    with pytest.raises(Refused, match="rejected"):
         scene.grant(job_id, plan)
     other = scene.admit("two")
     with pytest.raises(Refused, match="belongs to"):
@@ -280,7 +281,7 @@ def test_a_denied_plan_has_nothing_to_withdraw_from(scene, waiting):
     job_id, plan = waiting
     scene.decide("reject", job_id, plan)
     scene.close_gate(job_id, plan, "denied")
-    with pytest.raises(Conflict, match="denied"):
+    with pytest.raises(Conflict, match="rejected"):
         scene.decide("withdraw", job_id, plan)
 
 
