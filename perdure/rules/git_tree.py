@@ -69,6 +69,10 @@ class CommitTree:
         """Whether a folder of that name is directly inside."""
         return self._modes.get(name, ("", ""))[0] == "040000"
 
+    def is_link(self, name: str) -> bool:
+        """Whether a symbolic link of that name is directly inside."""
+        return self._modes.get(name, ("", ""))[0] == _LINK_MODE
+
     def open_folder(self, path: str) -> CommitTree | None:
         """Return the folder at ``path`` beneath this one; ``None`` when there is none."""
         found: CommitTree | None = self

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from perdure.errors import UserError
@@ -247,6 +247,7 @@ _PIECES = {
 }  # fmt: skip
 
 
+@settings(deadline=None)  # a busy machine is no failure
 @given(st.sampled_from(sorted(_PIECES)), st.data(), st.sampled_from(["\n", "\r\n"]), st.booleans())
 def test_whatever_stood_there_still_stands(form: str, data: st.DataObject, newline: str, ends: bool) -> None:
     """From any lines: all but the body of what is to come stays in order, and the new items are all there is added."""
@@ -322,6 +323,14 @@ def test_a_changelog_without_headings_of_versions_is_left_and_said(tmp_path: Pat
     assert [change.path for change in space.changes(BlobStore(tmp_path / "blobs"))] == []
     assert any(finding.startswith(f"{name} has no headings that name versions") for finding in run.findings)
     assert run.check("release.check_entries", space).status == "ok"
+
+
+def test_a_link_beside_the_changelog_is_no_reason_to_stop(tmp_path: Path) -> None:
+    """Only a link in the changelog's own place is refused."""
+    path = make_repository(tmp_path)
+    (path / "NEWS").symlink_to("docs/changelog.rst")
+    save(path, "feat: a", {"CHANGELOG.md": "See the documentation.\n", "docs/changelog.rst": RST})
+    assert ReleaseRun(path, tmp_path).gather()["notes"]["changelog"]["path"] == "docs/changelog.rst"
 
 
 def test_what_is_to_come_in_rst_is_read_and_released(tmp_path: Path) -> None:

@@ -7,7 +7,7 @@ import json
 import re
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from perdure.errors import StageFailed, UserError
@@ -58,6 +58,7 @@ def test_a_missing_last_line_end_stays_missing(name: str) -> None:
     assert write(path, before, NEW) == after.encode()
 
 
+@settings(deadline=None)  # a busy machine is no failure
 @given(
     st.sampled_from(sorted(SAMPLES)),
     st.from_regex(r"[0-9]{1,3}\.[0-9]{1,3}\.[0-9]{1,3}(-(rc|beta)\.[0-9]{1,2})?", fullmatch=True),
@@ -262,6 +263,7 @@ _CODE = st.lists(
 ).map("".join)
 
 
+@settings(deadline=None)  # a busy machine is no failure
 @given(_CODE, _CODE, st.sampled_from(["x.gemspec", "mix.exs"]))
 def test_whatever_code_stands_around_only_the_version_changes(before: str, after: str, path: str) -> None:
     """Around any soup of literals the version is found where it is, or nothing is written; never something else."""

@@ -90,7 +90,7 @@ def test_without_a_manifest_repetitions_must_agree(tmp_path: Path) -> None:
 
 
 def test_a_cargo_workspace_moves_as_one(tmp_path: Path) -> None:
-    """The shared version, members of the same version and their lock entries are written; others stay."""
+    """The shared version, members of the same version, what they ask of each other and the lock are written."""
     entry = '[[package]]\nname = "{}"\nversion = "{}"\n'
     lock = "".join(
         entry.format(*facts) for facts in [("a", "1.2.0"), ("b", "1.2.0"), ("c", "0.3.0"), ("root", "1.2.0")]
@@ -101,7 +101,10 @@ def test_a_cargo_workspace_moves_as_one(tmp_path: Path) -> None:
         '[workspace.package]\nversion = "1.2.0"\n'
         '[package]\nname = "root"\nversion.workspace = true\n',
         "crates/a/Cargo.toml": '[package]\nname = "a"\nversion.workspace = true\n',
-        "crates/b/Cargo.toml": '[package]\nname = "b"\nversion = "1.2.0"\n[dependencies]\ndep = "1.2.0"\n',
+        "crates/b/Cargo.toml": '[package]\nname = "b"\nversion = "1.2.0"\n'
+        '[dependencies]\ndep = "1.2.0"\na = { path = "../a", version = "=1.2.0" }\n'
+        'x = { path = "../x", version = "1.2.0" }\n[target.t.dev-dependencies]\n'
+        'r = { version = "^1.2.0", path = "../..", package = "root" }\nc = { version = "1.2.0", path = "../c" }\n',
         "crates/c/Cargo.toml": '[package]\nname = "c"\nversion = "0.3.0"\n',
         "crates/x/Cargo.toml": '[package]\nname = "x"\nversion = "1.2.0"\n',
         "Cargo.lock": lock,
@@ -109,12 +112,15 @@ def test_a_cargo_workspace_moves_as_one(tmp_path: Path) -> None:
     changed, findings = release(tmp_path, files)
     assert changed == {
         "Cargo.toml": files["Cargo.toml"].replace("1.2.0", "1.3.0"),
-        "crates/b/Cargo.toml": files["crates/b/Cargo.toml"].replace('version = "1.2.0"', 'version = "1.3.0"'),
+        "crates/b/Cargo.toml": files["crates/b/Cargo.toml"]
+        .replace('"b"\nversion = "1.2.0"', '"b"\nversion = "1.3.0"')
+        .replace("=1.2.0", "=1.3.0")
+        .replace("^1.2.0", "^1.3.0"),
         "Cargo.lock": lock.replace('"1.2.0"', '"1.3.0"', 3).replace(
             '"dep"\nversion = "1.3.0"', '"dep"\nversion = "1.2.0"'
         ),
     }
-    assert any("crates/b/Cargo.toml:5" in finding for finding in findings)
+    assert any("crates/b/Cargo.toml:5,7,10" in finding for finding in findings)
 
 
 def test_one_package_of_a_workspace_reaches_its_entry_in_the_lock_above(tmp_path: Path) -> None:
@@ -227,6 +233,29 @@ def test_a_declared_place_that_is_none_stops_the_release(tmp_path: Path, also: s
     """A typing error in a declaration is an error, not a version that is forgotten in silence."""
     with pytest.raises(UserError, match=said):
         gather(tmp_path, {"VERSION": "1.2.0", "README": "orders==1.2.0 old==1.1.0"}, also=[also])
+
+
+def test_declared_places_may_be_all_that_says_the_version(tmp_path: Path) -> None:
+    """Where tags alone name the version, a declared place is written when all of it says the same."""
+    also = {"also": ["README: orders@v{version}"]}
+    written, _ = gather(tmp_path / "one", {"go.mod": "module o\n", "README": "orders@v1.2.0 orders@v1.2.0"}, **also)
+    assert written == {"README": ["orders@v{version}", "orders@v{version} (2)"]}
+    with pytest.raises(UserError, match="finds no version"):
+        gather(tmp_path / "two", {"README": "orders@v1.2.0 orders@v1.1.0"}, **also)
+
+
+def test_a_second_manifest_with_a_version_of_its_own_is_left_and_said(tmp_path: Path) -> None:
+    """A private package.json of another version is not the package's: it stays, and the reviewer is told."""
+    files = {"pyproject.toml": '[project]\nversion = "1.2.0"\n', "package.json": '{"version": "0.4.0"}'}
+    changed, findings = release(tmp_path, files)
+    assert list(changed) == ["pyproject.toml"]
+    assert "package.json says 0.4.0, not 1.2.0: it is left as it is." in findings
+
+
+def test_a_manifest_that_was_forgotten_catches_up(tmp_path: Path) -> None:
+    """The first manifest is the package's, and one that says the last release's version is too."""
+    files = {"pyproject.toml": '[project]\nversion = "1.1.0"\n', "package.json": '{"version": "1.2.0"}'}
+    assert set(release(tmp_path, files)[0]) == set(files)
 
 
 def test_files_that_still_say_the_old_version_are_named(tmp_path: Path) -> None:

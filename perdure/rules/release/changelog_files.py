@@ -48,6 +48,15 @@ def describe_changelog(tree: CommitTree) -> tuple[JsonDict, list[str]]:
 
 def _find_files(tree: CommitTree) -> Iterator[tuple[str, str, bytes]]:
     """(path, ending, bytes) of every file with a changelog's name, in the order in which they count."""
+    is_first = True
+    for inside, name, ending in _find_names(tree):
+        # A link in the first place is refused by reading it; later on another file is the changelog.
+        if is_first or not inside.is_link(name):
+            yield join(inside.folder, name), ending, inside.read(name) or b""
+        is_first = False
+
+
+def _find_names(tree: CommitTree) -> Iterator[tuple[CommitTree, str, str]]:
     for folder in _FOLDERS:
         inside = tree.open_folder(folder) if folder else tree
         by_lower = {name.lower(): name for name in reversed(inside.names)} if inside else {}
@@ -55,7 +64,7 @@ def _find_files(tree: CommitTree) -> Iterator[tuple[str, str, bytes]]:
             for stem in _STEMS:
                 name = by_lower.get(stem + ending)
                 if inside and name and not inside.has_folder(name):
-                    yield join(inside.folder, name), ending, inside.read(name) or b""
+                    yield inside, name, ending
 
 
 def _read(text: str, form: str) -> tuple[str, Changelog | None]:

@@ -20,6 +20,7 @@ from perdure.rules.release.files.version_file import VERSION_FILE
 from perdure.rules.release.files.workspaces import (
     FoundFile,
     find_cargo_members,
+    find_cargo_requirements,
     find_locks,
     find_maven_modules,
     names_in_workspace,
@@ -65,7 +66,9 @@ def _read_form(files: CommitFiles, form: VersionFormat) -> Iterator[tuple[str, b
         data = files.read_own(name)
         if data is not None:
             yield join(files.folder, name), data
-    for path in files.match(form.patterns):
+    paths = files.match(form.patterns)
+    files.load(paths)
+    for path in paths:
         yield path, files.read(path)
 
 
@@ -120,6 +123,7 @@ def _find_repetitions(files: CommitFiles, found: Sequence[FoundFile], current: s
             more += [_repeat(member, current) for member in members]
             crates |= {member.found.package for member in more if member.found.places}
             crates |= names_in_workspace(files, members)
+            more += find_cargo_requirements(files, [file, *members], crates, current)
         elif file.path == join(files.folder, "pom.xml"):
             more += [_repeat(module, current) for module in find_maven_modules(files, file)]
     more += find_locks(files, {"cargo-lock": crates, "gemfile-lock": gems})
@@ -135,7 +139,10 @@ def _find_declared(files: CommitFiles, declared: Declared, current: str) -> Foun
     """Find a declared place. Raises ``UserError`` when it is not there: a typing error must not go unnoticed."""
     path, form = join(files.folder, declared.path), pattern_format(declared.search)
     found = find_places(form, files.read(path), path).places if files.has(path) else ()
-    places = tuple(place for place in found if place.version == current)
+    agreed = {place.version for place in found}
+    # Without any version file the declared places say the version, when they all say the same.
+    wanted = current or (agreed.pop() if len(agreed) == 1 else "")
+    places = tuple(place for place in found if place.version == wanted)
     if not places:
         told = "that text is not there" if files.has(path) else "there is no such file"
         said = f"it says {found[0].version} there" if found else told

@@ -21,12 +21,13 @@ def load_object(text: str) -> dict[str, Any]:
     return document
 
 
-def find_value(text: str, path: tuple[str, ...]) -> tuple[int, int] | None:
+def find_value(text: str, path: tuple[str, ...], begin: int = 0) -> tuple[int, int] | None:
     """Return (start, end) of the value at ``path`` in a valid document; ``None`` when it is absent.
 
-    Of a key given twice the last counts, as every parser here reads it.
+    Of a key given twice the last counts, as every parser here reads it. ``begin``: where the object stands that the
+    path begins in.
     """
-    start = _skip(text, 0)
+    start = _skip(text, begin)
     for key in path:
         if not text.startswith("{", start):
             return None
@@ -35,6 +36,14 @@ def find_value(text: str, path: tuple[str, ...]) -> tuple[int, int] | None:
             return None
         start, end = members[key]
     return (start, end) if path else None
+
+
+def find_members(text: str, path: tuple[str, ...]) -> dict[str, int]:
+    """Return where the values of the object at ``path`` begin, by key, in one walk; empty when it is no object."""
+    span = find_value(text, path)
+    if span is None or not text.startswith("{", span[0]):
+        return {}
+    return {name: first for name, first, _ in _walk_members(text, span[0])}
 
 
 def _walk_members(text: str, start: int) -> list[tuple[str, int, int]]:

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 from perdure.rules.release.files.base import Found, Place, VersionFormat
-from perdure.rules.release.files.json_text import find_value, load_object
+from perdure.rules.release.files.json_text import find_members, find_value, load_object
 
 
 def find_manifest(text: str) -> Found:
@@ -22,10 +23,12 @@ def find_lock(text: str) -> Found:
     The lock's own package is named at the top and, since version 2, under the empty path.
     """
     document = load_object(text)
-    packages = document.get("packages")
-    own = [path for path in packages if _is_own(path, packages[path])] if isinstance(packages, dict) else []
     places = [_find_place(text, document, ("version",))]
-    places += [_find_place(text, document, ("packages", path, "version"), key=path) for path in own]
+    packages: dict[str, Any] = document["packages"] if isinstance(document.get("packages"), dict) else {}
+    for path, begin in find_members(text, ("packages",)).items():
+        if _is_own(path, packages[path]):
+            place = _find_place(text, packages[path], ("version",), begin)
+            places.append(replace(place, where=f"packages.{_quote(path)}.version", key=path) if place else None)
     return Found(tuple(place for place in places if place))
 
 
@@ -34,18 +37,22 @@ def _is_own(path: str, package: Any) -> bool:
     return "node_modules" not in path.split("/") and isinstance(package, dict) and not package.get("link")
 
 
-def _find_place(text: str, document: dict[str, Any], path: tuple[str, ...], *, key: str = "") -> Place | None:
+def _find_place(text: str, document: dict[str, Any], path: tuple[str, ...], begin: int = 0) -> Place | None:
     value: Any = document
     for step in path:
         value = value.get(step) if isinstance(value, dict) else None
-    span = find_value(text, path)
+    span = find_value(text, path, begin)
     if not isinstance(value, str) or span is None:
         return None
     start, end = span[0] + 1, span[1] - 1
-    where = ".".join(step if step.replace("-", "").isalnum() else f'"{step}"' for step in path)
+    where = ".".join(map(_quote, path))
     if text[start:end] != value:
         raise ValueError(f"{where} is written with escapes; expected plain text")
-    return Place(where, value, start, end, key=key)
+    return Place(where, value, start, end)
+
+
+def _quote(step: str) -> str:
+    return step if step.replace("-", "").isalnum() else f'"{step}"'
 
 
 PACKAGE_JSON = VersionFormat("package-json", ("package.json",), find_manifest)

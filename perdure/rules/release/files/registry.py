@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from perdure.rules.release.files.base import VersionFormat
 from perdure.rules.release.files.cargo import CARGO
+from perdure.rules.release.files.cargo_requirements import CARGO_REQUIREMENTS
 from perdure.rules.release.files.dotnet import MSBUILD, NUSPEC
 from perdure.rules.release.files.mix import MIX
 from perdure.rules.release.files.package_json import COMPOSER, JSR, PACKAGE_JSON, PACKAGE_LOCK
@@ -44,7 +45,7 @@ MANIFESTS: tuple[VersionFormat, ...] = (
 LOCKS: tuple[VersionFormat, ...] = (PACKAGE_LOCK, CARGO_LOCK, UV_LOCK, GEMFILE_LOCK)
 """Files that repeat it, perhaps in a folder further up."""
 
-FORMATS: tuple[VersionFormat, ...] = (*MANIFESTS, *LOCKS)
+FORMATS: tuple[VersionFormat, ...] = (*MANIFESTS, *LOCKS, CARGO_REQUIREMENTS)
 
 LOCKS_WITHOUT_VERSION = {
     "yarn.lock": "package.json",

@@ -24,6 +24,7 @@ class CommitFiles:
         # Says clearly when the folder is none.
         self._top = CommitTree(repository, commit, folder)
         self._objects = _list_files(repository, commit)
+        self._contents: dict[str, bytes] = {}
 
     @classmethod
     def open(cls, arguments: JsonDict) -> CommitFiles:
@@ -42,7 +43,22 @@ class CommitFiles:
 
     def read(self, path: str) -> bytes:
         """Return a regular file's bytes. ``path`` is one that :meth:`has`."""
-        return self._repository.read("cat-file", "blob", self._objects[path])
+        self.load([path])
+        return self._contents[path]
+
+    def load(self, paths: Iterable[str]) -> None:
+        """Read many files by one call of git; :meth:`read` gives them afterwards."""
+        wanted = [path for path in paths if path not in self._contents]
+        if not wanted:
+            return
+        oids = "".join(f"{self._objects[path]}\n" for path in wanted)
+        answer = self._repository.read("cat-file", "--batch", stdin=oids.encode("ascii"))
+        at = 0
+        for path in wanted:
+            start = answer.index(b"\n", at) + 1
+            size = int(answer[at : start - 1].split(b" ")[2])
+            self._contents[path] = answer[start : start + size]
+            at = start + size + 1
 
     def read_own(self, name: str) -> bytes | None:
         """Return the bytes of a file directly in the package's folder; ``None`` when there is none.

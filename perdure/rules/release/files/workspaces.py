@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import posixpath
-from collections.abc import Mapping, Set
+from collections.abc import Mapping, Sequence, Set
 from dataclasses import dataclass, replace
 
 from perdure.rules.git_tree import join
 from perdure.rules.release.files.base import Found, VersionFormat, find_places
 from perdure.rules.release.files.cargo import CARGO, find_members, inherits_version
+from perdure.rules.release.files.cargo_requirements import CARGO_REQUIREMENTS
 from perdure.rules.release.files.pom import POM, coordinates, find_modules
 from perdure.rules.release.files.registry import LOCKS
 from perdure.rules.release.files.tree import CommitFiles
@@ -30,6 +31,7 @@ def find_cargo_members(files: CommitFiles, root: FoundFile) -> list[FoundFile]:
     text = files.read(root.path).decode("utf-8-sig")
     members = find_members(text, files.folders())
     paths = [path for member in members if files.has(path := join(join(files.folder, member), "Cargo.toml"))]
+    files.load(paths)
     return [FoundFile(path, CARGO, find_places(CARGO, files.read(path), path)) for path in paths]
 
 
@@ -40,6 +42,18 @@ def names_in_workspace(files: CommitFiles, members: list[FoundFile]) -> set[str]
         for member in members
         if inherits_version(files.read(member.path).decode("utf-8-sig")) and member.found.package
     }
+
+
+def find_cargo_requirements(
+    files: CommitFiles, manifests: Sequence[FoundFile], crates: Set[str], current: str
+) -> list[FoundFile]:
+    """Return the manifests' requirements of those crates that are released, where they ask for this version."""
+    found = []
+    for manifest in manifests:
+        places = find_places(CARGO_REQUIREMENTS, files.read(manifest.path), manifest.path).places
+        ours = tuple(place for place in places if place.key in crates and place.version == current)
+        found.append(FoundFile(manifest.path, CARGO_REQUIREMENTS, Found(ours)))
+    return found
 
 
 def find_maven_modules(files: CommitFiles, root: FoundFile) -> list[FoundFile]:

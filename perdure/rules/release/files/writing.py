@@ -22,7 +22,8 @@ _PROPOSE = "release.propose"
 def write_versions(arguments: JsonDict, context: RuleContext) -> RuleResult:
     """Write ``version`` into the version files that were gathered; every other byte stays.
 
-    After a first release a file that says ``0.0.0`` is a placeholder and stays as it is. Files that still say the old
+    After a first release a file that says ``0.0.0`` is a placeholder and stays as it is; so does a second manifest with
+    a version of its own. Files that still say the old
     version afterwards are named, with the lines, in ``elsewhere`` and as a finding.
     """
     space, version = require_space(context), str(arguments["version"])
@@ -31,8 +32,9 @@ def write_versions(arguments: JsonDict, context: RuleContext) -> RuleResult:
     written, findings = [], []
     for file in gathered["files"]:
         old = [place["version"] for place in file["places"]]
-        if release.get("last_version") and old and all(_PLACEHOLDER.fullmatch(said) for said in old):
-            findings.append(f"{file['path']} says {old[0]}, a placeholder: it is left as it is.")
+        note = _explain_left(file, old, gathered["version"], str(release.get("last_version") or "")) if old else ""
+        if note:
+            findings.append(note)
         elif old and _write_file(space, file, version):
             written.append({"path": file["path"], "places": file["places"], "version": version})
     old_version = release.get("last_version") or gathered["version"]
@@ -40,6 +42,14 @@ def write_versions(arguments: JsonDict, context: RuleContext) -> RuleResult:
     value: JsonDict = {"rule": WRITE_VERSIONS, "files": written, "elsewhere": left}
     summary = f"{version} in {', '.join(file['path'] for file in written)}" if written else "no version file to change"
     return RuleResult(value, summary, findings=[*findings, *tell_elsewhere(left, old_version)])
+
+
+def _explain_left(file: JsonDict, old: list[str], current: str, last_version: str) -> str:
+    """Say why a file is left: it holds a placeholder, or has a version of its own that is neither of ours."""
+    if last_version and all(_PLACEHOLDER.fullmatch(said) for said in old):
+        return f"{file['path']} says {old[0]}, a placeholder: it is left as it is."
+    is_own = format_named(file["format"]).names_own_package and not any(said in (current, last_version) for said in old)
+    return f"{file['path']} says {old[0]}, not {last_version or current}: it is left as it is." if is_own else ""
 
 
 def _write_file(space: DraftSpace, file: JsonDict, version: str) -> bool:
