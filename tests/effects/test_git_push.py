@@ -249,3 +249,14 @@ def test_settings_of_the_person_are_used_and_of_the_repository_not(world: World,
         assert "hunter2" in text and Path(env["GIT_CONFIG_GLOBAL"]).stat().st_mode & 0o777 == 0o600
         assert not any("hunter2" in value for value in env.values())
     assert not folder.exists()
+
+
+def test_remote_that_falls_silent_after_the_push_is_no_broken_promise(world: World) -> None:
+    """Pushed, and the remote answers no more: verifying says that it cannot tell, and nothing is taken back for it."""
+    commit, tag, push = prepare(world)
+    commit.apply()
+    tag.apply()
+    push.do()
+    world.remote.rename(world.folder / "gone")
+    with pytest.raises(EffectUnknown):
+        push.effect.verify(push.body, world.context())

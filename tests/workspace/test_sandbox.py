@@ -12,9 +12,10 @@ from pathlib import Path
 
 import pytest
 
+from activities.workspaces import sweep
 from perdure.effects.base import Finished
 from perdure.errors import SetupError, UserError
-from perdure.workspace.sandbox import KILLED, Bounds, Sandbox
+from perdure.workspace.sandbox import KILLED, NOT_FOUND, Bounds, Sandbox
 
 LIMIT = timedelta(seconds=30)
 
@@ -215,8 +216,8 @@ def test_named_hosts_are_refused_clearly(sandbox: Sandbox, tmp_path: Path) -> No
 def test_unknown_program_is_the_commands_failure(sandbox: Sandbox, tmp_path: Path) -> None:
     """A program that is not there fails the command, not the machine."""
     done = sandbox.run(["no-such-program"], workspace=tmp_path, limit=LIMIT)
-    assert done.code != 0
-    assert b"no-such-program" in done.output
+    assert done.code == NOT_FOUND
+    assert b"no-such-program: not found" in done.output
 
 
 def test_machine_without_a_working_sandbox_is_refused(tmp_path: Path) -> None:
@@ -228,3 +229,25 @@ def test_machine_without_a_working_sandbox_is_refused(tmp_path: Path) -> None:
         Sandbox.find(broken)
     with pytest.raises(SetupError, match="apt install bubblewrap"):
         Sandbox.find(tmp_path / "absent")
+
+
+def test_cancelled_command_is_killed(sandbox: Sandbox, tmp_path: Path) -> None:
+    """Asked to stop, a command ends long before its limit, and nothing of it is left."""
+    begun = tmp_path / "begun"
+    ended = sandbox.run(
+        ["sh", "-c", "touch begun; exec sleep 4242"],
+        workspace=tmp_path,
+        limit=timedelta(minutes=10),
+        is_stopped=begun.exists,
+    )
+    assert ended.code == KILLED
+    assert b"was cancelled" in ended.output
+    assert running("sleep\x004242") == []
+
+
+def test_folders_of_a_dead_worker_are_swept(tmp_path: Path) -> None:
+    """What a killed worker left is removed before the next one polls; nothing else is."""
+    for name in ("draft-1", "check-2", "effect-3", "planning-4", "mine"):
+        (tmp_path / name / "tree").mkdir(parents=True)
+    sweep(tmp_path)
+    assert [path.name for path in tmp_path.iterdir()] == ["mine"]
