@@ -6,7 +6,7 @@ import json
 from collections.abc import Iterator
 from typing import Any
 
-from perdure.cli.paper import Paper, Row, Span, joined
+from perdure.cli.paper import Paper, Row, Span, cut, joined
 from perdure.cli.words import EFFECTS, VERDICTS, clock, counted
 from perdure.contracts.http import EffectView, Review
 from perdure.contracts.plan import Inverse
@@ -14,14 +14,17 @@ from perdure.contracts.plan import Inverse
 SHORT = 8
 """Digits of a digest that people type."""
 
+_HEAD_COLUMNS = 160
+"""A commit's subject may have 100 KB: the short form shows so much of it, `perdure review` all."""
+
 _LONG_VALUE = 200
 """A value in an effect's body from this length on is set on lines of its own."""
 
 
 def print_plan(paper: Paper, review: Review) -> None:
     """Write the short form: what is decided, each effect with its way back, and what must not be missed."""
-    head: list[Row] = [[("PLAN ", "title"), (review.digest[:SHORT], "digest")], [(review.title, "title")]]
-    head += [[(reason, "dim")] for reason in review.reasons[:1]]
+    head: list[Row] = [[("PLAN ", "title"), (review.digest[:SHORT], "digest")], [(cut(review.title, _HEAD_COLUMNS), "title")]]
+    head += [[(cut(reason, _HEAD_COLUMNS), "dim")] for reason in review.reasons[:1]]
     paper.line(*joined(head))
     paper.table([_effect_row(at, view) for at, view in enumerate(review.effects, 1)], shrink=2)
     for row in _remarks(review):
