@@ -90,6 +90,8 @@ def _propose(series: Series, past: Past, form: str, folder: Path) -> tuple[JsonD
 
 def _judge_rivals(pair: Pair, commits: Sequence[Commit], scheme: VersionScheme) -> dict[str, bool]:
     steps: tuple[Bump, ...] = ("patch", _plain_step(commits))
+    if scheme.name == "calver":
+        return dict.fromkeys(RIVALS, False)
     return {
         rival: _is_same(scheme.bump(pair.last.version, step), pair.target.version, scheme)
         for rival, step in zip(RIVALS, steps, strict=True)

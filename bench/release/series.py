@@ -63,7 +63,7 @@ def _read_line(words: list[str], file: Path, where: str) -> Series:
         raise UserError(f"{where}: there is no folder {series.repository}. Expected a bare repository.")
     for word in words[1:]:
         key, equals, value = word.partition("=")
-        if "{version}" in word:
+        if "{version" in word:
             series = replace(series, form=value if key in ("tag", "form") else word)
         elif equals and key in ("scheme", "path"):
             series = replace(series, scheme=value) if key == "scheme" else replace(series, path=value)

@@ -6,7 +6,7 @@ from perdure.contracts.base import JsonDict
 from perdure.rules.base import Rule, RuleContext, RuleResult
 from perdure.rules.git_branch import find_branch, list_tags, refuse_unready
 from perdure.rules.git_commits import read_commits
-from perdure.rules.git_past import read_past_releases
+from perdure.rules.git_past import read_past_releases, read_pattern
 from perdure.rules.git_remote import read_remote, refuse_behind
 from perdure.rules.git_tree import open_input, package_path
 from perdure.rules.release.announced import begin_at_announced
@@ -59,6 +59,7 @@ def gather_history(arguments: JsonDict, context: RuleContext) -> RuleResult:
         "last_candidate": last.candidate,
         "first_release": not last.tag,
         "habits": habits.to_json(),
+        "calendar": read_pattern(repository, names, form, scheme),
         "commits": [commit.to_json() for commit in commits],
         "tags": names,
         "remote": remote.name,

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from datetime import date
 from itertools import pairwise
 
 from perdure.rules.git_branch import list_refs
 from perdure.rules.git_commits import Commit, read_commits, read_tag_commits
+from perdure.rules.release.calver import DatedVersion, guess_pattern
 from perdure.rules.release.habits import PastRelease
 from perdure.rules.release.last_release import LastRelease
 from perdure.rules.release.tags import ReleaseTag, TagForm, find_release_tags
@@ -32,6 +34,19 @@ def read_past_releases(
     reached = [tag for tag in tags if f"refs/tags/{tag.name}" in merged][: _MOST_RELEASES + 1]
     at = read_tag_commits(repository)
     return _split(_read(repository, last.commit, reached, at, path), reached[::-1], at, last, scheme)
+
+
+def read_pattern(repository: Repository, names: Sequence[str], form: TagForm, scheme: VersionScheme) -> str:
+    """Return the calendar pattern that the releases' tags show; empty for other schemes and when they show none."""
+    if scheme.name != "calver":
+        return ""
+    template = "--format=%(refname:strip=2)%00%(creatordate:short)"
+    listed = repository.read("for-each-ref", template, "refs/tags").decode("utf-8", "surrogateescape").split("\n")
+    days = dict(line.split("\0") for line in listed if line)
+    finals = [tag for tag in find_release_tags(names, form, scheme) if scheme.is_final(tag.version)]
+    return guess_pattern(
+        [DatedVersion(tag.version, date.fromisoformat(days[tag.name])) for tag in finals if days[tag.name]]
+    )
 
 
 def _read(

@@ -20,6 +20,9 @@ SEMVER, PEP440 = SCHEMES["semver"], SCHEMES["pep440"]
         ("@scope/pkg@{version}", "@scope/pkg@1.2.3", "1.2.3"),
         ("pkg/v{version}", "pkg/v1.2.3", "1.2.3"),
         ("{version}-final", "1.2.3-final", "1.2.3"),
+        ("curl-{version:_}", "curl-8_20_0", "8.20.0"),
+        ("rel_{version:_}", "rel_2_0_0b1", "2.0.0b1"),
+        ("rel_{version:_}", "rel_2.0.0", ""),
         ("v{version}", "xv1.2.3", ""),
         ("{version}-final", "1.2.3", ""),
         ("v{version}", "v", ""),
@@ -38,6 +41,14 @@ def test_a_form_has_exactly_one_version(form: str) -> None:
     """A form without a version, with two, or with another placeholder is refused with an example."""
     with pytest.raises(UserError, match=r"Expected \{version\} exactly once"):
         parse_tag_form(form)
+
+
+def test_underscores_are_written_back() -> None:
+    """A tag with underscores is written as it is read, and such tags are offered as a form of their own."""
+    form = parse_tag_form("curl-{version:_}")
+    assert (form.write("8.21.0"), str(form)) == ("curl-8_21_0", "curl-{version:_}")
+    guesses = guess_forms(["curl-8_20_0", "curl-8_19_0", "curl-7_1"])
+    assert [(str(guess), count) for guess, _, count in guesses] == [("curl-{version:_}", 3)]
 
 
 @pytest.mark.parametrize(
@@ -70,7 +81,7 @@ def test_only_whole_versions_of_the_scheme_are_releases() -> None:
 def test_forms_are_guessed_from_what_looks_like_a_version() -> None:
     """Candidates are ordered by how many tags have them, each with an example that exists."""
     guesses = guess_forms(["curl-8_20_0", "curl-8_19_0", "v1", "release-2.0", "latest"])
-    assert [(str(form), count) for form, _, count in guesses] == [("curl-{version}", 2), ("release-{version}", 1)]
+    assert [(str(form), count) for form, _, count in guesses] == [("curl-{version:_}", 2), ("release-{version}", 1)]
     assert guesses[0][1] in ("curl-8_20_0", "curl-8_19_0")
 
 

@@ -97,22 +97,27 @@ def test_initial_development_is_below_one() -> None:
     assert not is_zero_major(SEMVER, "1.0.0") and not is_zero_major(PEP440, "1!0.1")
 
 
-def test_calver_is_refused_with_a_way_out() -> None:
-    """calver cannot be proposed yet, and the message says what works instead."""
-    with pytest.raises(UserError, match="scheme='pep440'"):
-        find_scheme("calver")
+@pytest.mark.parametrize(
+    ("older", "newer"),
+    [("2025.12.1", "2026.01.0"), ("26.04", "26.10"), ("2026.4", "2026.04.1"), ("2026.1rc1", "2026.1")],
+)
+def test_calendar_versions_are_ordered_by_their_numbers(older: str, newer: str) -> None:
+    """Padding is no difference, and a version with fewer parts comes before one with a counter."""
+    scheme = find_scheme("calver")
+    assert scheme.is_legal(older) and scheme.key(older) < scheme.key(newer)
+    assert not scheme.is_legal("2026") and not scheme.is_legal("2026.x")
 
 
 def test_unknown_scheme_names_the_known_ones() -> None:
     """A scheme that does not exist is answered with those that do."""
-    with pytest.raises(UserError, match="semver, pep440, always-patch"):
+    with pytest.raises(UserError, match="semver, pep440, calver, always-patch"):
         find_scheme("semantic")
 
 
 _NUMBERS = st.tuples(*[st.integers(0, 200)] * 3)
 
 
-@given(_NUMBERS, st.sampled_from(["patch", "minor", "major"]), st.sampled_from(sorted(SCHEMES)))
+@given(_NUMBERS, st.sampled_from(["patch", "minor", "major"]), st.sampled_from(sorted(SCHEMES.keys() - {"calver"})))
 def test_every_step_goes_up(numbers: tuple[int, int, int], bump: Bump, name: str) -> None:
     """Whatever the version, the scheme and the step, what follows is a legal, final and higher version."""
     scheme, last = SCHEMES[name], ".".join(map(str, numbers))

@@ -52,7 +52,7 @@ def _find_announced(
         version = form.read(said) or said
         if not scheme.is_legal(version) or not scheme.is_final(version):
             continue
-        is_next = version in [scheme.bump(reached, step) for step in BUMPS]
+        is_next = scheme.name != "calver" and version in [scheme.bump(reached, step) for step in BUMPS]
         if scheme.key(version) > scheme.key(reached) and (is_next or form.write(version) in names):
             found, reached = (commit, version), version
     return found

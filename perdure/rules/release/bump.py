@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from datetime import date
 
+from perdure.rules.release.calver import DEFAULT_PATTERN, next_calver
 from perdure.rules.release.entries import Entry
 from perdure.rules.release.tags import TagForm, find_release_tags
 from perdure.rules.release.versions import BUMPS, Bump, VersionScheme, is_zero_major
@@ -25,6 +27,10 @@ class Last:
     """A pre-release above ``version``, which the next release must not fall behind; empty when there is none."""
     manifest: str = ""
     """What the version files say; it counts only before the first release."""
+    pattern: str = ""
+    """Of calendar versions: what the project's releases show; empty when they show none."""
+    today: date | None = None
+    """The day that a calendar version is made of."""
 
 
 @dataclass(frozen=True)
@@ -33,12 +39,14 @@ class Suggestion:
 
     version: str
     bump: str
-    """``major``, ``minor``, ``patch`` or ``first``."""
+    """``major``, ``minor``, ``patch``, ``first`` or ``calendar``."""
     reasons: list[str]
 
 
 def suggest_version(entries: Sequence[Entry], last: Last, scheme: VersionScheme) -> Suggestion:
     """Return the version that ``entries`` call for after ``last``; reasons strongest first."""
+    if scheme.name == "calver" and last.today:
+        return _suggest_day(last, last.today, scheme)
     if not last.version:
         return _suggest_first(last, scheme)
     bump: Bump = max((entry.bump for entry in entries), key=BUMPS.index, default=BUMPS[0])
@@ -76,6 +84,14 @@ def find_illegal(version: str, last: Last, taken: Sequence[str], form: TagForm, 
 
 def _is_same(one: str, other: str, scheme: VersionScheme) -> bool:
     return bool(scheme.key(one) == scheme.key(other))
+
+
+def _suggest_day(last: Last, today: date, scheme: VersionScheme) -> Suggestion:
+    """The version of a day. Without a pattern of the project's own a common one is taken, and said so."""
+    pattern = last.pattern or DEFAULT_PATTERN
+    shown = f"the releases so far follow {pattern}" if last.pattern else f"no release shows a pattern, so {pattern}"
+    version = next_calver(pattern, last.version and scheme.final(last.version), today)
+    return Suggestion(version, "calendar", [f"{version}: the day is {today.isoformat()}, {shown}."])
 
 
 def _suggest_first(last: Last, scheme: VersionScheme) -> Suggestion:

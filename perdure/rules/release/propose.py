@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from datetime import date
 
 from perdure.contracts.base import JsonDict
 from perdure.errors import StageFailed, UserError
@@ -44,9 +45,7 @@ def propose_release(arguments: JsonDict, context: RuleContext) -> RuleResult:
     """
     sources = _open_sources(arguments["from"])
     scheme = find_scheme(str(arguments.get("scheme") or "semver"))
-    last = Last(
-        sources.history["last_version"], sources.history["last_candidate"], str(sources.files.get("version", ""))
-    )
+    last = _read_last(sources, context.now.date())
     commits = [commit_from_json(value) for value in sources.history["commits"]]
     habits = habits_from_json(sources.history["habits"])
     changes, package = sources.changes, str(sources.files.get("package", ""))
@@ -73,6 +72,11 @@ def _open_sources(gathered: JsonDict) -> _Sources:
                 f"The branch moved while it was read ({source['commit'][:7]} and {history['head'][:7]}). Run it again."
             )
     return _Sources(history, files, changes)
+
+
+def _read_last(sources: _Sources, today: date) -> Last:
+    history, manifest = sources.history, str(sources.files.get("version", ""))
+    return Last(history["last_version"], history["last_candidate"], manifest, history["calendar"], today)
 
 
 def _list_taken(history: JsonDict) -> list[str]:

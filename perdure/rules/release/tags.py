@@ -12,8 +12,9 @@ from perdure.rules.release.versions import VersionScheme
 from perdure.workspace.refs import is_ref
 
 _HOLE = "{version}"
+_UNDERSCORED_HOLE = "{version:_}"
 _BRACES = re.compile(r"\{[^{}]*\}|[{}]")
-_LOOKS_LIKE_VERSION = re.compile(r"\d+(?:[._]\d+)+[0-9A-Za-z.+_-]*")
+_LOOKS_LIKE_VERSION = re.compile(r"\d+(?:(?:\.\d+)+[0-9A-Za-z.+_-]*|(?:_\d+)+[0-9A-Za-z]*)")
 
 
 @dataclass(frozen=True)
@@ -22,20 +23,25 @@ class TagForm:
 
     prefix: str
     suffix: str
+    dot: str = "."
+    """What stands for the dots of a version: ``_`` in ``curl-8_20_0``."""
 
     def __str__(self) -> str:
-        return f"{self.prefix}{_HOLE}{self.suffix}"
+        return f"{self.prefix}{_HOLE if self.dot == '.' else _UNDERSCORED_HOLE}{self.suffix}"
 
     def write(self, version: str) -> str:
         """Return the tag's name for ``version``."""
-        return f"{self.prefix}{version}{self.suffix}"
+        return f"{self.prefix}{version.replace('.', self.dot)}{self.suffix}"
 
     def read(self, name: str) -> str:
         """Return the version in ``name`` when the form matches as a whole, else an empty text."""
         ends = len(name) - len(self.suffix)
         if not name.startswith(self.prefix) or not name.endswith(self.suffix) or ends <= len(self.prefix):
             return ""
-        return name[len(self.prefix) : ends]
+        written = name[len(self.prefix) : ends]
+        if self.dot == ".":
+            return written
+        return "" if "." in written else written.replace(self.dot, ".")
 
 
 @dataclass(frozen=True)
@@ -48,21 +54,22 @@ class ReleaseTag:
 
 
 def parse_tag_form(text: str) -> TagForm:
-    """Read a tag form.
+    """Read a tag form: ``v{version}``, or ``curl-{version:_}`` where underscores stand for the version's dots.
 
     Raises:
         UserError: not exactly one ``{version}``, another placeholder, or no legal name of a tag.
     """
     holes = _BRACES.findall(text)
-    if holes != [_HOLE]:
+    if holes not in ([_HOLE], [_UNDERSCORED_HOLE]):
         raise UserError(
             f"tag={text!r} is no tag form: it holds {', '.join(holes) or 'no placeholder'}. "
             "Expected {version} exactly once, for example 'v{version}' or 'pkg-v{version}'."
         )
-    prefix, _, suffix = text.partition(_HOLE)
-    if not is_ref(f"refs/tags/{prefix}1.0.0{suffix}"):
-        raise UserError(f"tag={text!r} gives names that git does not allow for a tag, such as {prefix}1.0.0{suffix!s}.")
-    return TagForm(prefix, suffix)
+    prefix, _, suffix = text.partition(holes[0])
+    form = TagForm(prefix, suffix, "." if holes == [_HOLE] else "_")
+    if not is_ref(f"refs/tags/{form.write('1.0.0')}"):
+        raise UserError(f"tag={text!r} gives names that git does not allow for a tag, such as {form.write('1.0.0')}.")
+    return form
 
 
 def find_release_tags(names: Iterable[str], form: TagForm, scheme: VersionScheme) -> list[ReleaseTag]:
@@ -83,7 +90,8 @@ def guess_forms(names: Iterable[str]) -> list[tuple[TagForm, str, int]]:
     for name in names:
         match = _LOOKS_LIKE_VERSION.search(name)
         if match is not None and not set("{}") & set(name):
-            form = TagForm(name[: match.start()], name[match.end() :])
+            dot = "." if "." in match[0] else "_"
+            form = TagForm(name[: match.start()], name[match.end() :], dot)
             counts[form] += 1
             examples[form] = name
     return [(form, examples[form], count) for form, count in counts.most_common()]

@@ -139,8 +139,20 @@ class Pep440Scheme:
         return version.major, version.minor, version.micro, *version.release[3:]
 
 
+class CalverScheme(Pep440Scheme):
+    """Calendar versions: read and ordered as PEP 440 does, zero padded ones too; the date gives the next one."""
+
+    name = "calver"
+
+    def is_legal(self, text: str) -> bool:
+        return super().is_legal(text) and len(self.key(text).release) > 1
+
+    def bump(self, last: str, bump: Bump) -> str:
+        raise ValueError("the next calendar version follows from a day: perdure.rules.release.calver")
+
+
 SCHEMES: dict[str, VersionScheme] = {
-    scheme.name: scheme for scheme in (SemVerScheme(), Pep440Scheme(), AlwaysPatchScheme())
+    scheme.name: scheme for scheme in (SemVerScheme(), Pep440Scheme(), CalverScheme(), AlwaysPatchScheme())
 }
 
 
@@ -148,17 +160,11 @@ def find_scheme(name: str) -> VersionScheme:
     """Return a scheme by name.
 
     Raises:
-        UserError: there is none; ``calver`` is told apart, since templates may name it.
+        UserError: there is none.
     """
     if name in SCHEMES:
         return SCHEMES[name]
-    known = ", ".join(SCHEMES)
-    if name == "calver":
-        raise UserError(
-            "scheme='calver' cannot be proposed yet: the next version depends on a date pattern. "
-            "Use scheme='pep440', which reads and orders such versions, and say which: version=2026.11.1."
-        )
-    raise UserError(f"scheme={name!r} is not known. Known schemes: {known}.")
+    raise UserError(f"scheme={name!r} is not known. Known schemes: {', '.join(SCHEMES)}.")
 
 
 def is_zero_major(scheme: VersionScheme, text: str) -> bool:
