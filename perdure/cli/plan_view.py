@@ -23,7 +23,8 @@ _LONG_VALUE = 200
 
 def print_plan(paper: Paper, review: Review) -> None:
     """Write the short form: what is decided, each effect with its way back, and what must not be missed."""
-    head: list[Row] = [[("PLAN ", "title"), (review.digest[:SHORT], "digest")], [(cut(review.title, _HEAD_COLUMNS), "title")]]
+    title = cut(review.title, _HEAD_COLUMNS)
+    head: list[Row] = [[("PLAN ", "title"), (review.digest[:SHORT], "digest")], [(title, "title")]]
     head += [[(cut(reason, _HEAD_COLUMNS), "dim")] for reason in review.reasons[:1]]
     paper.line(*joined(head))
     paper.table([_effect_row(at, view) for at, view in enumerate(review.effects, 1)], shrink=2)
