@@ -19,7 +19,7 @@ COMMANDS: dict[str, list[str | Path]] = {
 
 IMPORTS = {
     "worker": "import worker",
-    "API": "import perdure.api.__main__",
+    "API": "import perdure.api.serving",
     "supervisor": "import perdure.runtime.supervisor",
     "renderer": "import perdure.runtime.renderer_child",
     "CLI (help)": "import perdure.cli.main",

@@ -12,7 +12,7 @@ from pathlib import Path
 from perdure import application
 from perdure.errors import PerdureError
 from perdure.runtime.exit import leave
-from perdure.runtime.journal import sign_out
+from perdure.runtime.imports import importing
 from perdure.runtime.ready import WORKER, tell_ready
 from perdure.settings import read_settings
 
@@ -25,7 +25,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
     os.umask(0o077)
     try:
         settings = read_settings(data=options.data)
-        application.load("worker").main(settings, functools.partial(tell_ready, settings, WORKER))
+        with importing():
+            from perdure.runtime.journal import sign_out
+
+            worker = application.load("worker")
+        worker.main(settings, functools.partial(tell_ready, settings, WORKER))
         sign_out(settings.journal)
     except PerdureError as error:
         sys.stderr.write(f"{error.message}\n")

@@ -1,0 +1,35 @@
+"""Puts the API together and serves it: the store, the application, its doors."""
+
+from __future__ import annotations
+
+import logging
+from contextlib import ExitStack, closing
+
+from perdure.api.app import build_app
+from perdure.api.building import make_client, owner_name
+from perdure.api.doors import TcpDoor, UnixDoor
+from perdure.api.server import host_names, make_server, tcp_socket, unix_socket
+from perdure.effects.registry import default_effects
+from perdure.policy.authorize import local_owner
+from perdure.rules.registry import default_rules
+from perdure.runtime.renderer import Renderer
+from perdure.settings import Settings
+from perdure.store.ledger import Ledger
+
+log = logging.getLogger("perdure.api")
+
+
+async def run_api(settings: Settings) -> None:
+    """Open the store, listen, and serve through both doors until SIGTERM."""
+    with ExitStack() as stack:
+        ledger = stack.enter_context(closing(Ledger.open(settings.ledger)))
+        renderer = stack.enter_context(Renderer())
+        app = build_app(make_client(settings, ledger, renderer, rules=default_rules(), effects=default_effects()))
+        listener = stack.enter_context(unix_socket(settings.socket))
+        unix_door = UnixDoor(app, ledger, local_owner(owner_name()))
+        if not settings.listen:
+            return await make_server(app, unix_door, None).serve(sockets=[listener])
+        second = stack.enter_context(tcp_socket(settings.listen))
+        hosts = host_names(settings.listen, second, settings.allowed_hosts)
+        log.info("listening on %s for %s", second.getsockname(), ", ".join(hosts))
+        return await make_server(app, unix_door, TcpDoor(app, ledger, hosts)).serve(sockets=[listener, second])
