@@ -102,6 +102,13 @@ def test_links_of_a_form_that_is_not_known_are_left_and_said(url: str) -> None:
     assert url in finding
 
 
+def test_a_numbered_reference_is_no_version() -> None:
+    """Footnotes such as [1] are other people's links: they stay, and nothing is said."""
+    text = "## 1.2.0\n\nSee [1].\n\n[1]: https://h/x\n"
+    written, finding = write_release(text, Release("1.3.0", "v1.3.0", "v1.2.0", "2026-11-30", [ADDED]), path="x")
+    assert written.endswith(text) and finding == ""
+
+
 def test_definitions_are_no_part_of_unreleased() -> None:
     """With [Unreleased] as the only section, the links below it are not lost."""
     text = "## [Unreleased]\n\n- Bulk.\n\n[unreleased]: https://h/compare/v1.2.0...HEAD\n"

@@ -62,6 +62,16 @@ FORMS = {
         "‹## [v1.3.0](https://h/releases/tag/v1.3.0), November 30, 2026\n\n### Added\n\n- bulk import (a41c9e0)\n\n›"
         "## [v1.2.0](https://h/releases/tag/v1.2.0), October 1, 2026\n",
     ),
+    "markdown linked by two dots": (
+        "markdown",
+        "‹## [1.3.0](https://h/compare/v1.2.0..v1.3.0) - 2026-11-30\n\n### Added\n\n- bulk import (a41c9e0)\n\n›"
+        "## [1.2.0](https://h/compare/0a1b..v1.2.0) - 2026-10-01\n",
+    ),
+    "markdown major versions": (
+        "markdown",
+        "# Log\n\n‹## v1.3.0 (2026-11-30)\n\n### Added\n\n- bulk import (a41c9e0)\n\n›"
+        "## v1 (2026-10-01)\n\n## v0 (2026-09-01)\n\n## 7 notes\n",
+    ),
     "markdown start mark": (
         "markdown",
         "# Log\n\n<!-- towncrier release notes start -->\n\n‹## [1.3.0] - 2026-11-30\n\n### Added\n\n"
@@ -312,6 +322,7 @@ def test_the_changelog_is_the_file_that_has_the_versions(
         ("CHANGELOG.md", "# Changelog\n\n**1.2.0**\n\n- Old.\n"),
         ("CHANGES.rst", "Changes\n=======\n\nv1.2.0, 2026-10-01:\n  Old.\n"),
         ("NEWS.txt", "Version 1.2.0\n\nOld.\n"),
+        ("CHANGELOG.md", "# Changelog\n\n## Spring\n\n- Old.\n\n## Winter\n"),
     ],
 )
 def test_a_changelog_without_headings_of_versions_is_left_and_said(tmp_path: Path, name: str, text: str) -> None:

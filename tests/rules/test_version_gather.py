@@ -123,6 +123,29 @@ def test_a_cargo_workspace_moves_as_one(tmp_path: Path) -> None:
     assert any("crates/b/Cargo.toml:5,7,10" in finding for finding in findings)
 
 
+WORKSPACE = {
+    "Cargo.toml": '[workspace]\nmembers = ["a", "b"]\n',
+    "a/Cargo.toml": '[package]\nname = "a"\nversion = "1.2.0"\n',
+    "setup.py": "setup(version='0.0.0')\n",
+}
+
+
+@pytest.mark.parametrize(("version", "moves"), [("1.2.0", True), ("0.3.0", False)])
+def test_a_workspace_without_a_version_of_its_own_moves_what_was_released(
+    tmp_path: Path, version: str, moves: bool
+) -> None:
+    """Members that say the last release's version move, with their lock entries; a placeholder decides nothing."""
+    files = {
+        **WORKSPACE,
+        "b/Cargo.toml": f'[package]\nname = "b"\nversion = "{version}"\n',
+        "Cargo.lock": f'[[package]]\nname = "a"\nversion = "1.2.0"\n[[package]]\nname = "b"\nversion = "{version}"\n',
+    }
+    changed, findings = release(tmp_path, files)
+    wanted = {name: text.replace("1.2.0", "1.3.0") for name, text in files.items() if "1.2.0" in text}
+    assert changed == wanted and ("b/Cargo.toml" in changed) == moves
+    assert [finding for finding in findings if "b/Cargo.toml" in finding] == []
+
+
 def test_one_package_of_a_workspace_reaches_its_entry_in_the_lock_above(tmp_path: Path) -> None:
     """Lock files at the root name a package by its folder or its name: that entry is written and no other."""
     npm = (

@@ -259,3 +259,4 @@ sample("nuspec", "o.nuspec", "<package><metadata><id>O</id><version>‹1.2.0›<
 sample("citation", "CITATION.cff", "cff-version: 1.2.0\nversion: ‹1.2.0›\nidentifiers:\n  - version: 1.2.0\n")
 sample("galaxy", "galaxy.yml", "namespace: a\nname: o\nversion: ‹1.2.0›\ndependencies: {b: 1.2.0}\n")
 sample("version.txt", "version.txt", "‹1.2.0›")
+sample("lerna", "lerna.json", '{"packages": ["1.2.0"], "command": {"version": "1.2.0"}, "version": "‹1.2.0›"}')

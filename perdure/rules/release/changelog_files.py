@@ -42,7 +42,7 @@ def describe_changelog(tree: CommitTree) -> tuple[JsonDict, list[str]]:
         form, changelog = _read(text, _ENDINGS[ending])
         if changelog is not None and (changelog.versions or changelog.unreleased):
             return _describe(path, form, _read_waiting(changelog, path)), []
-        first = first or _explain(path, form, text)
+        first = first or _explain(path, form, text, changelog)
     return first or (_describe(join(tree.folder, NEW_NAME), "absent"), [])
 
 
@@ -78,13 +78,18 @@ def _read(text: str, form: str) -> tuple[str, Changelog | None]:
     return "", None
 
 
-def _explain(path: str, form: str, text: str) -> tuple[JsonDict, list[str]]:
-    """A file without any section is begun, unless it holds versions that are no headings."""
-    if form and not _VERSION_LINE.search(text):
+def _explain(path: str, form: str, text: str, changelog: Changelog | None) -> tuple[JsonDict, list[str]]:
+    """A file with a title at most is begun; where it has sections or versions of another kind, none is guessed."""
+    if changelog is not None and not _VERSION_LINE.search(text) and not _has_sections(changelog):
         return _describe(path, form), []
     return _describe(path, "unsupported"), [
         f"{path} has no headings that name versions, so it is not extended: edit it by hand in the review."
     ]
+
+
+def _has_sections(changelog: Changelog) -> bool:
+    """Whether there is more than a title, and no mark that tells where to write."""
+    return changelog.start_mark < 0 and len(changelog.markup.find_headings(changelog.lines)) > 1
 
 
 def _read_waiting(changelog: Changelog, path: str) -> list[dict[str, Any]]:

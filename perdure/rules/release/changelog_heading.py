@@ -10,7 +10,7 @@ from perdure.rules.release.changelog_dates import find_date, write_date
 
 _VERSION_HEADING = re.compile(
     r"(?P<prefix>(?:[^\w\s\[(*`]+[ \t]*)?(?:(?:@?[^\W\d_][\w./-]*)(?:[ \t]+|@|:[ \t]*))?)"
-    r"(?P<open>\[)?(?P<v>v?)(?P<version>\d+(?:\.\d+)+[0-9A-Za-z.+!-]*)"
+    r"(?P<open>\[)?(?P<v>v?)(?P<version>\d+(?:\.\d+)+[0-9A-Za-z.+!-]*|(?<=v)\d+)"
     r"(?P<close>\])?(?P<link>\((?:https?://|\.{0,2}/)[^)\s]*\))?"
     r"(?P<rest>(?:[ \t]*[-–—:(,/|*_<].*|[ \t]+.*\d{4}.*)?)",
     re.IGNORECASE,

@@ -1,12 +1,14 @@
-"""The link definitions at the end of a Keep a Changelog file: ``[1.3.0]: …/compare/v1.2.0...v1.3.0``."""
+"""Links of a Keep a Changelog file: ``[1.3.0]: …/compare/v1.2.0...v1.3.0`` at its end, or in a heading."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 
 from perdure.rules.release.markdown_text import find_definitions
 
-_RANGE = "..."
+_RANGE = re.compile(r"(?P<base>.*/)(?P<old>[^/]*?)(?P<dots>\.{2,3})(?P<new>[^/]+)")
+_VERSION_LABEL = re.compile(r"v?\d+\.\d.*")
 
 
 def move_link(url: str, *, tag: str, last_tag: str) -> str:
@@ -14,10 +16,10 @@ def move_link(url: str, *, tag: str, last_tag: str) -> str:
 
     ``…/compare/v1.1.0...v1.2.0`` goes on from the last tag; ``…/releases/tag/v1.2.0`` names the new one.
     """
-    start, middle, end = url.rpartition(_RANGE)
-    base, slash, _ = start.rpartition("/")
-    if middle:
-        return f"{base}/{last_tag}{_RANGE}{tag}" if slash and last_tag and end == last_tag else ""
+    match = _RANGE.fullmatch(url)
+    if match:
+        is_known = bool(last_tag) and match["new"] == last_tag
+        return f"{match['base']}{last_tag}{match['dots']}{tag}" if is_known else ""
     base, slash, end = url.rpartition("/")
     return f"{base}/{tag}" if slash and last_tag and end == last_tag else ""
 
@@ -33,20 +35,25 @@ def extend_links(lines: Sequence[str], *, label: str, tag: str, last_tag: str, n
     if any(name.lower() == label.lower() for _, name, _ in defined):
         return list(lines), ""
     pending = next(((number, url) for number, name, url in defined if name.lower() == "unreleased"), None)
-    versions = [(number, url) for number, name, url in defined if name.lstrip("v")[:1].isdigit()]
-    chosen = pending or (versions[0] if versions else None)
-    if chosen is None:
-        return list(lines), ""
-    number, url = chosen
-    start, middle, _ = url.rpartition(_RANGE)
-    base, slash, old = start.rpartition("/")
-    if not middle or not slash or (pending and last_tag and old != last_tag):
-        return list(lines), f"The link [{label}] was not written: {url} has no known form."
-    written = list(lines)
-    definition = f"[{label}]: {base}/{last_tag or old}{_RANGE}{tag}{newline}"
+    newest = next(((number, url) for number, name, url in defined if _VERSION_LABEL.fullmatch(name)), None)
     if pending:
-        written[number] = written[number].replace(f"{old}{_RANGE}", f"{tag}{_RANGE}", 1)
-        if not written[number].endswith("\n"):
-            written[number] += newline
-    written.insert(number + 1 if pending else number, definition)
-    return written, ""
+        match = _RANGE.fullmatch(pending[1])
+        if match and (not last_tag or match["old"] == last_tag):
+            return _move_pending(lines, pending[0], match, f"[{label}]: ", tag, newline), ""
+    elif newest:
+        match = _RANGE.fullmatch(newest[1])
+        if match:
+            start = f"[{label}]: {match['base']}{last_tag or match['new']}{match['dots']}{tag}{newline}"
+            return [*lines[: newest[0]], start, *lines[newest[0] :]], ""
+    chosen = pending or newest
+    return list(lines), f"The link [{label}] was not written: {chosen[1]} has no known form." if chosen else ""
+
+
+def _move_pending(
+    lines: Sequence[str], number: int, match: re.Match[str], start: str, tag: str, newline: str
+) -> list[str]:
+    """``[Unreleased]`` compares with the new tag; what it compared with begins the new version's range."""
+    old, dots = match["old"], match["dots"]
+    moved = lines[number].replace(f"/{old}{dots}", f"/{tag}{dots}", 1)
+    moved = moved if moved.endswith("\n") else moved + newline
+    return [*lines[:number], moved, f"{start}{match['base']}{old}{dots}{tag}{newline}", *lines[number + 1 :]]

@@ -33,6 +33,8 @@ def explain_others(files: CommitFiles, chosen: Sequence[FoundFile]) -> list[str]
     ]
     if "composer.lock" in there and join(files.folder, "composer.json") in own:
         said.append("composer.lock hashes composer.json with its version: run `composer update --lock` afterwards.")
+    if any(file.only_last for file in chosen):
+        said.append("The workspace's members have several versions: those that say the last release's are written.")
     if "go.mod" in there and not own:
         said.append("go.mod: Go modules take their version from the tag, so no file is written.")
     return said

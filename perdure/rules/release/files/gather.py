@@ -11,6 +11,7 @@ from perdure.errors import UserError
 from perdure.rules.base import Rule, RuleContext, RuleResult
 from perdure.rules.git_tree import join
 from perdure.rules.release.files.base import Found, VersionFormat, find_places
+from perdure.rules.release.files.deciding import decide_version
 from perdure.rules.release.files.explain import explain_others, say_left
 from perdure.rules.release.files.pattern import Declared, pattern_format, read_declarations
 from perdure.rules.release.files.python_module import PYTHON_MODULE
@@ -41,9 +42,10 @@ def gather_version_files(arguments: JsonDict, context: RuleContext) -> RuleResul
     """
     files = CommitFiles.open(arguments)
     found = _find_files(files)
-    current = _decide_version(found)
+    members = _find_members(files, found)
+    current = decide_version(found, members)
     chosen = [_choose(file, current) for file in found]
-    chosen += _find_repetitions(files, found, current)
+    chosen += _find_repetitions(files, found, members, current)
     chosen += [_find_declared(files, declared, current) for declared in read_declarations(arguments.get("also"))]
     findings = [f"{file.path}: {note}." for file in chosen for note in file.found.notes]
     findings += [*say_left(found, current), *explain_others(files, chosen)]
@@ -97,14 +99,6 @@ def _follow_pointers(files: CommitFiles, file: FoundFile, found: dict[str, Found
     found.update({path: source, **rest} if places else rest)
 
 
-def _decide_version(found: Sequence[FoundFile]) -> str:
-    """What the first manifest says; without one, what all files that repeat a version agree on."""
-    places = [place for file in found for place in file.found.places]
-    own = [place.version for place in places if not place.follows]
-    repeated = {place.version for place in places}
-    return own[0] if own else repeated.pop() if len(repeated) == 1 else ""
-
-
 def _choose(file: FoundFile, current: str) -> FoundFile:
     """Keep the places to write: the file's own version, and repetitions that say the same."""
     kept = tuple(place for place in file.found.places if not place.follows or place.version == current)
@@ -112,27 +106,35 @@ def _choose(file: FoundFile, current: str) -> FoundFile:
     return replace(file, found=replace(file.found, places=kept))
 
 
-def _find_repetitions(files: CommitFiles, found: Sequence[FoundFile], current: str) -> list[FoundFile]:
+def _find_members(files: CommitFiles, found: Sequence[FoundFile]) -> list[FoundFile]:
+    """Manifests of the crates in a Cargo workspace, without the root's own."""
+    roots = [file for file in found if file.path == join(files.folder, "Cargo.toml")]
+    return [member for root in roots for member in find_cargo_members(files, root) if member.path != root.path]
+
+
+def _find_repetitions(
+    files: CommitFiles, found: Sequence[FoundFile], members: Sequence[FoundFile], current: str
+) -> list[FoundFile]:
     """Members of a Cargo workspace, Maven modules and lock files, with the places that say the same version."""
-    more: list[FoundFile] = []
     crates = {file.found.package for file in found if file.form.name == "cargo" and file.found.places}
     gems = {file.found.package for file in found if file.form.name == "gemspec"}
+    more = [_repeat(member, current) for member in members]
+    crates |= {member.found.package for member in more if member.found.places}
+    crates |= names_in_workspace(files, members)
     for file in found:
         if file.path == join(files.folder, "Cargo.toml"):
-            members = [member for member in find_cargo_members(files, file) if member.path != file.path]
-            more += [_repeat(member, current) for member in members]
-            crates |= {member.found.package for member in more if member.found.places}
-            crates |= names_in_workspace(files, members)
             more += find_cargo_requirements(files, [file, *members], crates, current)
         elif file.path == join(files.folder, "pom.xml"):
             more += [_repeat(module, current) for module in find_maven_modules(files, file)]
-    more += find_locks(files, {"cargo-lock": crates, "gemfile-lock": gems})
+    locks = find_locks(files, {"cargo-lock": crates, "gemfile-lock": gems})
+    more += [replace(lock, only_last=not current and lock.form.name == "cargo-lock") for lock in locks]
     return [file for file in more if file.found.places]
 
 
 def _repeat(file: FoundFile, current: str) -> FoundFile:
-    places = tuple(place for place in file.found.places if place.version == current)
-    return replace(file, found=Found(places, file.found.package))
+    """Keep what says the version; where none is known (members of several versions) the last release will tell."""
+    places = tuple(place for place in file.found.places if not current or place.version == current)
+    return replace(file, found=Found(places, file.found.package), only_last=not current)
 
 
 def _find_declared(files: CommitFiles, declared: Declared, current: str) -> FoundFile:
@@ -155,7 +157,7 @@ def _find_declared(files: CommitFiles, declared: Declared, current: str) -> Foun
 
 def _write_result(files: CommitFiles, chosen: Sequence[FoundFile], current: str, findings: list[str]) -> RuleResult:
     listed = [_describe(file) for file in _merge(chosen)]
-    said = ", ".join(file["path"] for file in listed if file["places"])
+    said = ", ".join(dict.fromkeys(file["path"] for file in listed if file["places"]))
     value: JsonDict = {
         "rule": FILES,
         "commit": files.commit,
@@ -164,7 +166,9 @@ def _write_result(files: CommitFiles, chosen: Sequence[FoundFile], current: str,
         "version": current,
         "package": next((file["package"] for file in listed if file["package"]), ""),
     }
-    return RuleResult(value, f"{current} in {said}" if said else "no version file", findings=findings)
+    return RuleResult(
+        value, f"{current or 'several versions'} in {said}" if said else "no version file", findings=findings
+    )
 
 
 def _merge(chosen: Sequence[FoundFile]) -> list[FoundFile]:
@@ -181,7 +185,13 @@ def _merge(chosen: Sequence[FoundFile]) -> list[FoundFile]:
 
 def _describe(file: FoundFile) -> JsonDict:
     places = [{"where": place.where, "version": place.version} for place in file.found.places]
-    return {"path": file.path, "format": file.form.name, "package": file.found.package, "places": places}
+    described: JsonDict = {
+        "path": file.path,
+        "format": file.form.name,
+        "package": file.found.package,
+        "places": places,
+    }
+    return {**described, "only_last": True} if file.only_last else described
 
 
 FILES_RULE = Rule(

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
-from perdure.rules.release.files.base import Found, Place, VersionFormat
+from perdure.rules.release.files.base import Found, Place, VersionFormat, is_version_like
 from perdure.rules.release.files.json_text import find_members, find_value, load_object
 
 
@@ -15,6 +15,12 @@ def find_manifest(text: str) -> Found:
     place = _find_place(text, document, ("version",))
     name = document.get("name")
     return Found((place,) if place else (), name if isinstance(name, str) else "")
+
+
+def find_lerna(text: str) -> Found:
+    """Find ``version`` of packages that move as one; ``independent`` ones have their own."""
+    found = find_manifest(text)
+    return replace(found, places=tuple(place for place in found.places if is_version_like(place.version)))
 
 
 def find_lock(text: str) -> Found:
@@ -56,6 +62,7 @@ def _quote(step: str) -> str:
 
 
 PACKAGE_JSON = VersionFormat("package-json", ("package.json",), find_manifest)
+LERNA = VersionFormat("lerna", ("lerna.json",), find_lerna)
 COMPOSER = VersionFormat("composer", ("composer.json",), find_manifest)
 JSR = VersionFormat("jsr", ("jsr.json",), find_manifest)
 PACKAGE_LOCK = VersionFormat(

@@ -7,7 +7,7 @@ from perdure.rules.release.files.cargo import CARGO
 from perdure.rules.release.files.cargo_requirements import CARGO_REQUIREMENTS
 from perdure.rules.release.files.dotnet import MSBUILD, NUSPEC
 from perdure.rules.release.files.mix import MIX
-from perdure.rules.release.files.package_json import COMPOSER, JSR, PACKAGE_JSON, PACKAGE_LOCK
+from perdure.rules.release.files.package_json import COMPOSER, JSR, LERNA, PACKAGE_JSON, PACKAGE_LOCK
 from perdure.rules.release.files.pattern import read_pattern_name
 from perdure.rules.release.files.pom import POM
 from perdure.rules.release.files.pyproject import PYPROJECT
@@ -23,6 +23,7 @@ MANIFESTS: tuple[VersionFormat, ...] = (
     PYPROJECT,
     SETUP_CFG,
     SETUP_PY,
+    LERNA,
     PACKAGE_JSON,
     CARGO,
     POM,

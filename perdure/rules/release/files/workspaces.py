@@ -24,6 +24,8 @@ class FoundFile:
     path: str
     form: VersionFormat
     found: Found
+    only_last: bool = False
+    """Only those places are written that say the last release's version: which that is, tags tell."""
 
 
 def find_cargo_members(files: CommitFiles, root: FoundFile) -> list[FoundFile]:
@@ -35,7 +37,7 @@ def find_cargo_members(files: CommitFiles, root: FoundFile) -> list[FoundFile]:
     return [FoundFile(path, CARGO, find_places(CARGO, files.read(path), path)) for path in paths]
 
 
-def names_in_workspace(files: CommitFiles, members: list[FoundFile]) -> set[str]:
+def names_in_workspace(files: CommitFiles, members: Sequence[FoundFile]) -> set[str]:
     """Names of the members that take the workspace's version."""
     return {
         member.found.package

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-import re
+from collections.abc import Iterator, Sequence
 
 from perdure.contracts.base import JsonDict
 from perdure.errors import StageFailed
 from perdure.rules.base import DraftSpace, Rule, RuleContext, RuleResult
 from perdure.rules.release.files.base import find_places, replace_version
+from perdure.rules.release.files.deciding import is_placeholder
 from perdure.rules.release.files.elsewhere import find_elsewhere, tell_elsewhere
 from perdure.rules.release.files.gather import FILES
 from perdure.rules.release.files.registry import format_named
@@ -15,7 +16,6 @@ from perdure.rules.release.results import find_value, require_space, require_val
 
 WRITE_VERSIONS = "release.write_versions"
 
-_PLACEHOLDER = re.compile(r"0\.0\.0(?:[-+.].*)?")
 _PROPOSE = "release.propose"
 
 
@@ -30,23 +30,32 @@ def write_versions(arguments: JsonDict, context: RuleContext) -> RuleResult:
     gathered = require_value(context, "gather", FILES)
     release = find_value(context.results.get("analyze"), _PROPOSE) or {}
     written, findings = [], []
-    for file in gathered["files"]:
+    last_version = str(release.get("last_version") or "")
+    for file in _settle(gathered["files"], last_version):
         old = [place["version"] for place in file["places"]]
-        note = _explain_left(file, old, gathered["version"], str(release.get("last_version") or "")) if old else ""
+        note = _explain_left(file, old, gathered["version"], last_version) if old else ""
         if note:
             findings.append(note)
         elif old and _write_file(space, file, version):
             written.append({"path": file["path"], "places": file["places"], "version": version})
-    old_version = release.get("last_version") or gathered["version"]
+    old_version = last_version or gathered["version"]
     left = find_elsewhere(space.root, gathered["path"], old_version) if old_version != version else []
     value: JsonDict = {"rule": WRITE_VERSIONS, "files": written, "elsewhere": left}
-    summary = f"{version} in {', '.join(file['path'] for file in written)}" if written else "no version file to change"
+    paths = ", ".join(dict.fromkeys(file["path"] for file in written))
+    summary = f"{version} in {paths}" if written else "no version file to change"
     return RuleResult(value, summary, findings=[*findings, *tell_elsewhere(left, old_version)])
+
+
+def _settle(files: Sequence[JsonDict], last_version: str) -> Iterator[JsonDict]:
+    """The files with those places that are this release's: of several members, those of the last release's version."""
+    for file in files:
+        places = [place for place in file["places"] if place["version"] == last_version or not file.get("only_last")]
+        yield {**file, "places": places}
 
 
 def _explain_left(file: JsonDict, old: list[str], current: str, last_version: str) -> str:
     """Say why a file is left: it holds a placeholder, or has a version of its own that is neither of ours."""
-    if last_version and all(_PLACEHOLDER.fullmatch(said) for said in old):
+    if last_version and all(map(is_placeholder, old)):
         return f"{file['path']} says {old[0]}, a placeholder: it is left as it is."
     is_own = format_named(file["format"]).names_own_package and not any(said in (current, last_version) for said in old)
     return f"{file['path']} says {old[0]}, not {last_version or current}: it is left as it is." if is_own else ""
