@@ -71,7 +71,8 @@ class ReleaseRun:
         """Gather, then run the analysis."""
         self.gather()
         scheme, version = self.inputs.get("scheme", "semver"), self.inputs.get("version")
-        proposed = self.run("release.propose", {"from": self.results["gather"], "scheme": scheme, "version": version})
+        wished = {"scheme": scheme, "version": version, "pre": self.inputs.get("pre")}
+        proposed = self.run("release.propose", {"from": self.results["gather"], **wished})
         release: dict[str, Any] = proposed.value
         self.results["analyze"] = {"release": release}
         return release

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import date
 
+from perdure.errors import UserError
 from perdure.rules.release.calver import DEFAULT_PATTERN, next_calver
 from perdure.rules.release.entries import Entry
 from perdure.rules.release.tags import TagForm, find_release_tags
@@ -58,6 +59,28 @@ def suggest_version(entries: Sequence[Entry], last: Last, scheme: VersionScheme)
         version = scheme.bump(last.version, step)
         return _respect_candidate(Suggestion(version, step, reasons), last, scheme)
     return _leave_pre_release(Suggestion(last.version, step, reasons), last.version, scheme)
+
+
+def suggest_pre_release(entries: Sequence[Entry], last: Last, scheme: VersionScheme, label: str) -> Suggestion:
+    """Return the pre-release that ``entries`` call for: the first of its line, or the next after the last one of it.
+
+    A line goes on while its final version is as high as what the entries call for; else a higher line begins.
+
+    Raises:
+        UserError: the scheme has no such label, or pre-releases with it come before those that exist.
+    """
+    newest = last.candidate or (last.version if last.version and not scheme.is_final(last.version) else "")
+    wanted = suggest_version(entries, replace(last, candidate=""), scheme)
+    goes_on = bool(newest) and scheme.key(scheme.final(newest)) >= scheme.key(wanted.version)
+    final = scheme.final(newest) if goes_on else wanted.version
+    try:
+        version = scheme.pre_release(final, label, newest if goes_on else "")
+    except ValueError as error:
+        raise UserError(f"pre={label!r} cannot be used: {error}.") from None
+    if newest and not scheme.key(version) > scheme.key(newest):
+        raise UserError(f"pre={label!r} gives {version}, which is not above {newest}. Go on from there.")
+    said = f"{newest} goes on" if goes_on else f"{final} is what follows, and this is its first {label}"
+    return Suggestion(version, wanted.bump, [f"{version}: {said}.", *wanted.reasons])
 
 
 def soften_bump(bump: Bump, last: str, scheme: VersionScheme) -> Bump:

@@ -8,8 +8,9 @@ from dataclasses import dataclass
 
 from perdure.errors import UserError
 from perdure.rules.git_commits import Commit
-from perdure.rules.release.bump import Last, Suggestion, find_illegal, suggest_version
+from perdure.rules.release.bump import Last, Suggestion, find_illegal, suggest_pre_release, suggest_version
 from perdure.rules.release.edits import Edited
+from perdure.rules.release.entries import Entry
 from perdure.rules.release.tags import TagForm
 from perdure.rules.release.versions import VersionScheme
 
@@ -25,6 +26,14 @@ class Numbering:
     """Names of tags here and on the remote."""
     form: TagForm
     scheme: VersionScheme
+    pre: str = ""
+    """Label of the pre-release that is asked for; empty for a final version."""
+
+    def suggest(self, entries: Sequence[Entry]) -> Suggestion:
+        """Return what the entries call for."""
+        if self.pre:
+            return suggest_pre_release(entries, self.last, self.scheme, self.pre)
+        return suggest_version(entries, self.last, self.scheme)
 
     def find_illegal(self, version: str) -> str:
         """Return which rule a version breaks; empty when it is legal."""
@@ -69,7 +78,7 @@ def choose_version(
         findings += [f"The version that {wish.who} asked for was not taken: {problem}"] if problem else []
     suggestion = Suggestion(given, "chosen", [f"{given} was given with the job."])
     if not given:
-        suggestion = suggest_version(edited.entries, numbers.last, numbers.scheme)
+        suggestion = numbers.suggest(edited.entries)
     problem = numbers.find_illegal(suggestion.version)
     if problem and edited.entries:
         raise UserError(f"{problem} (version=… chooses one.)" if not given else problem)

@@ -35,7 +35,8 @@ class _Sources:
 def propose_release(arguments: JsonDict, context: RuleContext) -> RuleResult:
     """Propose a release from what was gathered.
 
-    ``with``: ``from`` (all gathered values by source name), ``scheme``, and ``version`` instead of the proposed one.
+    ``with``: ``from`` (all gathered values by source name), ``scheme``, ``version`` instead of the proposed one, and
+    ``pre``, the label of a pre-release (``rc``), without which the version is final.
     Without any change the value has no entries and nothing else to apply. A reviewer's version that breaks a rule is a
     finding, and the proposed one stands; the same in ``version`` is an error.
 
@@ -52,7 +53,8 @@ def propose_release(arguments: JsonDict, context: RuleContext) -> RuleResult:
     gathered = Gathered(commits, changes.get("changelog", {}), changes.get("files", []), package, habits)
     collected = collect_entries(gathered)
     edited = apply_edits(collected.entries, context.edits)
-    numbers = Numbering(last, _list_taken(sources.history), parse_tag_form(sources.history["tag_form"]), scheme)
+    form, pre = parse_tag_form(sources.history["tag_form"]), str(arguments.get("pre") or "")
+    numbers = Numbering(last, _list_taken(sources.history), form, scheme, pre)
     suggestion, refused = choose_version(edited, str(arguments.get("version") or ""), commits, numbers)
     value = _write_value(sources, scheme, last, edited, suggestion, context.now.date().isoformat())
     value["consumed"] = find_consumed(gathered)
@@ -121,6 +123,6 @@ RULE = Rule(
     rule_class="analysis",
     run=propose_release,
     needs=frozenset({"from"}),
-    takes=frozenset({"scheme", "version"}),
+    takes=frozenset({"scheme", "version", "pre"}),
     about="Entries with sources, and the next version with reasons.",
 )

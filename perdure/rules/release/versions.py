@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any, Literal, Protocol
 
 import semver
@@ -16,6 +17,10 @@ BUMPS: tuple[Bump, ...] = ("patch", "minor", "major")
 
 # Builds that nobody counts as a step towards a release: they neither are the last release nor raise the next one.
 _SIDE_CHANNELS = ("nightly", "dev", "canary", "snapshot", "edge", "ci", "build")
+
+_LAST_NUMBER = re.compile(r"(.*?)(\d+)")
+_LABEL = re.compile(r"[A-Za-z][A-Za-z-]*")
+_PEP440_LABELS = {"a": "a", "alpha": "a", "b": "b", "beta": "b", "rc": "rc", "c": "rc", "pre": "rc", "preview": "rc"}
 
 
 class VersionScheme(Protocol):
@@ -54,6 +59,20 @@ class VersionScheme(Protocol):
         """The numbers of a legal version that a step raises, major first, at least three."""
         ...
 
+    def pre_release(self, final: str, label: str, after: str) -> str:
+        """The pre-release of ``final`` with this label; ``after`` is the last one of that line, or empty.
+
+        The same label counts on, in the form that ``after`` has; another one begins at 1. Raises ``ValueError`` for a
+        label that the scheme does not have.
+        """
+        ...
+
+
+def _count_on(label: str) -> str:
+    """Raise the last number of a pre-release (``rc.9``, ``rc9``), or begin to count."""
+    match = _LAST_NUMBER.fullmatch(label)
+    return f"{match[1]}{int(match[2]) + 1}" if match else f"{label}.1"
+
 
 class SemVerScheme:
     """Semantic Versioning 2.0.0."""
@@ -88,6 +107,15 @@ class SemVerScheme:
     def release(self, text: str) -> tuple[int, ...]:
         key = self.key(text)
         return key.major, key.minor, key.patch
+
+    def pre_release(self, final: str, label: str, after: str) -> str:
+        if not _LABEL.fullmatch(label):
+            raise ValueError(f"{label!r} is no label of a semantic version's pre-release, such as rc")
+        last = self.key(after) if after else None
+        said = _LABEL.match(last.prerelease or "") if last else None
+        if last is not None and said and said[0] == label:
+            return f"{final}-{_count_on(last.prerelease or '')}"
+        return f"{final}-{label}.1"
 
 
 class AlwaysPatchScheme(SemVerScheme):
@@ -133,6 +161,13 @@ class Pep440Scheme:
         parts = [*parts[:place], parts[place] + 1, *[0] * (width - place - 1)]
         epoch = f"{version.epoch}!" if version.epoch else ""
         return epoch + ".".join(map(str, parts))
+
+    def pre_release(self, final: str, label: str, after: str) -> str:
+        short = _PEP440_LABELS.get(label)
+        if short is None:
+            raise ValueError(f"{label!r} is no label of a PEP 440 pre-release: {', '.join(_PEP440_LABELS)}")
+        last = self.key(after).pre if after else None
+        return f"{final}{short}{last[1] + 1 if last and last[0] == short else 1}"
 
     def release(self, text: str) -> tuple[int, ...]:
         version = self.key(text)
