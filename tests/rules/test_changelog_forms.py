@@ -100,6 +100,16 @@ FORMS = {
         "Log\n===\n\n.. towncrier release notes start\n\n‹1.3.0 - 2026-11-30\n~~~~~~~~~~~~~~~~~~\n\nAdded\n-----\n\n"
         "- bulk import (a41c9e0)\n\n›Before\n~~~~~~\n\nOld.\n",
     ),
+    "rst date below": (
+        "rst",
+        "‹Version 1.3.0\n-------------\n\nReleased 2026-11-30\n\nAdded\n~~~~~\n\n- bulk import (a41c9e0)\n\n›"
+        "Version 1.2.0\n-------------\n\nReleased 2026-10-01\n\n-   Old.\n\nVersion 1.1.0\n-------------\n",
+    ),
+    "asciidoc labels": (
+        "asciidoc",
+        "= Log\n\n‹== 1.3.0 (2026-11-30)\n\nAdded::\n\n* bulk import (a41c9e0)\n\n›"
+        "== 1.2.0 (2026-10-01) - @mara\n\nBug Fixes::\n\n  * Old.\n",
+    ),
     "asciidoc": (
         "asciidoc",
         "= Log\n:toc:\n\n----\n== 9.9.9\n----\n\n////\n== 9.9.8\n////\n// == 9.9.7\n\n"
@@ -152,6 +162,13 @@ def test_the_written_section_is_found_again(name: str) -> None:
             "markdown",
             "Unreleased\n----------\n\n- Bulk.\n\n1.2.0\n-----\n",
             "Unreleased\n----------\n\n1.3.0 - 2026-11-30\n------------------\n\n{}\n1.2.0\n-----\n",
+        ),
+        (
+            "rst",
+            "Version 1.3.0\n-------------\n\nUnreleased\n\n- Bulk.\n\n"
+            "Version 1.2.0\n-------------\n\n*2026-10-01*\n\n- x\n",
+            "Version 1.3.0\n-------------\n\n*2026-11-30*\n\nAdded\n~~~~~\n\n- bulk import (a41c9e0)\n\n"
+            "Version 1.2.0\n-------------\n\n*2026-10-01*\n\n- x\n",
         ),
         ("markdown", "## main\n\n- Bulk.\n\n## 1.2.0\n", "## main\n\n## 1.3.0 - 2026-11-30\n\n{}\n## 1.2.0\n"),
         (
@@ -342,6 +359,21 @@ def test_a_link_beside_the_changelog_is_no_reason_to_stop(tmp_path: Path) -> Non
     (path / "NEWS").symlink_to("docs/changelog.rst")
     save(path, "feat: a", {"CHANGELOG.md": "See the documentation.\n", "docs/changelog.rst": RST})
     assert ReleaseRun(path, tmp_path).gather()["notes"]["changelog"]["path"] == "docs/changelog.rst"
+
+
+def test_nothing_yet_is_no_entry(tmp_path: Path) -> None:
+    """What a tool writes into an empty section is no change."""
+    path = make_repository(tmp_path)
+    text = "Log\n===\n\n1.2.1 (unreleased)\n------------------\n\n- Nothing changed yet.\n\n1.2.0 (2026-10-01)\n"
+    save(path, "feat: a", {"CHANGES.rst": text + "-" * 18 + "\n"})
+    changelog = ReleaseRun(path, tmp_path).gather()["notes"]["changelog"]
+    assert changelog["unreleased"] == [] and changelog["format"] == "rst"
+
+
+def test_an_old_version_that_was_never_released_is_not_to_come() -> None:
+    """Only beside the newest version, an unreleased one is the next."""
+    text = "## 1.2.0 (2026-10-01)\n\n## 1.1.0 (unreleased)\n\n- x\n\n## 1.0.0 (2026-01-01)\n"
+    assert read_changelog(text).unreleased is None
 
 
 def test_what_is_to_come_in_rst_is_read_and_released(tmp_path: Path) -> None:

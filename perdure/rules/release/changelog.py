@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from perdure.rules.release.changelog_dates import guess_day_first
+from perdure.rules.release.changelog_dates import find_date, guess_day_first
 from perdure.rules.release.changelog_heading import (
     HeadingStyle,
     has_known_prefix,
@@ -18,6 +18,7 @@ from perdure.rules.release.changelog_heading import (
     read_style,
 )
 from perdure.rules.release.changelog_items import BULLET, read_items
+from perdure.rules.release.changelog_lead import Lead, read_lead
 from perdure.rules.release.changelog_markup import MARKUPS, Markup
 from perdure.rules.release.markdown_text import Heading, find_definitions, split_lines
 
@@ -71,6 +72,8 @@ class Changelog:
     """The character that list items begin with."""
     day_first: bool | None
     """How dates such as 3/12/2025 are meant; ``None``: the file does not tell."""
+    lead: Lead | None
+    """The newest version's line that tells its date below the heading; ``None``: dates stand in headings, if at all."""
     start_mark: int
     """The line after the mark behind which a tool of the project writes; -1: there is none."""
 
@@ -96,31 +99,62 @@ def read_changelog(text: str, markup: Markup = MARKUPS["markdown"]) -> Changelog
     """Read the structure of a changelog. Never fails: a text without any version has no versions."""
     lines = split_lines(text)
     headings = markup.find_headings(lines)
-    found = _find_versions(headings)
-    released = [(heading, match) for heading, match in found if not is_pending_version(match)]
+    found = [
+        _Version(heading, match, read_lead(lines, heading), _step_back(lines, heading))
+        for heading, match in _find_versions(headings)
+    ]
+    released = [version for version in found if not version.is_pending]
     pending = _find_pending(headings, found)
-    known = {heading.line for heading, _ in found} | ({pending.line} if pending else set())
-    like = found[0][0] if found else pending or _usual_heading(markup, headings)
-    if not found and pending:
-        style = HeadingStyle(has_brackets=pending.text.startswith("["))
-    else:
-        matches = [match for _, match in released or found]
-        style = read_style(matches) if matches else HeadingStyle(has_brackets=markup.name == "markdown")
+    known = {version.heading.line for version in found} | ({pending.line} if pending else set())
+    like = found[0].heading if found else pending or _usual_heading(markup, headings)
+    sections = [
+        VersionSection(v.match["version"], v.start, v.body, _find_end(markup, lines, headings, v.heading, known))
+        for v in released
+    ]
     return Changelog(
         markup=markup,
         lines=lines,
-        style=style,
+        style=_find_style(markup, [version.match for version in released or found], pending),
         like=like,
         inner=_find_inner(headings, like, known) or markup.inner_heading(like, headings),
         unreleased=_measure_pending(markup, lines, headings, pending, found, known),
-        versions=[
-            VersionSection(m["version"], _step_back(lines, h), h.body, _find_end(markup, lines, headings, h, known))
-            for h, m in released
-        ],
+        versions=sections,
         bullet=_usual_bullet(lines),
-        day_first=guess_day_first(match["rest"] for _, match in released),
+        day_first=guess_day_first(text for v in released for text in (v.match["rest"], v.lead.date if v.lead else "")),
+        lead=_find_lead(released),
         start_mark=next((number + 1 for number, line in enumerate(lines) if _START_MARK.match(line.strip())), -1),
     )
+
+
+@dataclass(frozen=True)
+class _Version:
+    """A version's heading with the line below it that tells when."""
+
+    heading: Heading
+    match: re.Match[str]
+    lead: Lead | None
+    start: int
+
+    @property
+    def is_pending(self) -> bool:
+        return is_pending_version(self.match) or (self.lead is not None and not self.lead.date)
+
+    @property
+    def body(self) -> int:
+        return self.lead.body if self.lead else self.heading.body
+
+
+def _find_style(markup: Markup, matches: Sequence[re.Match[str]], pending: Heading | None) -> HeadingStyle:
+    if matches:
+        return read_style(matches)
+    return HeadingStyle(has_brackets=pending.text.startswith("[") if pending else markup.name == "markdown")
+
+
+def _find_lead(released: Sequence[_Version]) -> Lead | None:
+    """The newest version's line with the date, where dates do not stand in headings."""
+    if not released or find_date(released[0].match["rest"]):
+        return None
+    return released[0].lead
 
 
 def _usual_heading(markup: Markup, headings: Sequence[Heading]) -> Heading:
@@ -138,26 +172,23 @@ def _find_versions(headings: Sequence[Heading]) -> list[tuple[Heading, re.Match[
         return known
     kinds = Counter((heading.level, match["prefix"]) for heading, match in found)
     best, count = kinds.most_common(1)[0] if kinds else ((0, ""), 0)
-    return [item for item in found if count > 1 and (item[0].level, item[1]["prefix"]) == best]
+    alike = [item for item in found if (item[0].level, item[1]["prefix"]) == best]
+    return alike if count > 1 or any(find_date(match["rest"]) for _, match in alike) else []
 
 
-def _find_pending(headings: Sequence[Heading], found: Sequence[tuple[Heading, re.Match[str]]]) -> Heading | None:
-    """The heading of what is to come: before the first version, after the last one, or a version not yet released."""
-    lines = [heading.line for heading, match in found if not is_pending_version(match)]
-    for heading, match in found:
-        if is_pending_version(match):
-            return heading
-    level = found[0][0].level if found else _DEEPEST_VERSION
-    return next(
-        (
-            heading
-            for heading in headings
-            if is_pending(heading.text)
-            and (heading.level == level or (heading.level < level and (not found or is_unreleased(heading.text))))
-            and (not lines or heading.line < lines[0] or heading.line > lines[-1])
-        ),
-        None,
-    )
+def _find_pending(headings: Sequence[Heading], found: Sequence[_Version]) -> Heading | None:
+    """The heading of what is to come, a version not yet released first: before the first version or after the last."""
+    lines = [version.heading.line for version in found if not version.is_pending]
+    level = found[0].heading.level if found else _DEEPEST_VERSION
+    named = [
+        heading
+        for heading in headings
+        if is_pending(heading.text)
+        and (heading.level == level or (heading.level < level and (not found or is_unreleased(heading.text))))
+    ]
+    both = [*(version.heading for version in found if version.is_pending), *named]
+    outside = (heading for heading in both if not lines or heading.line < lines[0] or heading.line > lines[-1])
+    return next(outside, None)
 
 
 def _measure_pending(
@@ -165,14 +196,15 @@ def _measure_pending(
     lines: Sequence[str],
     headings: Sequence[Heading],
     pending: Heading | None,
-    found: Sequence[tuple[Heading, re.Match[str]]],
+    found: Sequence[_Version],
     known: set[int],
 ) -> Pending | None:
     if pending is None:
         return None
-    is_version = any(heading is pending for heading, _ in found)
+    version = next((version for version in found if version.heading is pending), None)
     end = _find_end(markup, lines, headings, pending, known)
-    return Pending(_step_back(lines, pending), pending.body, end, keeps_heading=not is_version)
+    start, body = _step_back(lines, pending), version.body if version else pending.body
+    return Pending(start, body, end, keeps_heading=version is None)
 
 
 def _find_inner(headings: Sequence[Heading], like: Heading, known: set[int]) -> Heading | None:

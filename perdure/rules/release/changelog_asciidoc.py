@@ -12,6 +12,9 @@ from perdure.rules.release.markdown_text import Heading, Hidden
 _TITLE = re.compile(r"(={1,6}|#{1,6})[ \t]+(\S.*?)[ \t]*\r?\n?")
 _ROW = re.compile(r"([=\-~^+])\1{3,}")
 _BLOCK = re.compile(r"(?:-{4,}|\.{4,}|={4,}|\*{4,}|_{4,}|\+{4,}|/{4,}|`{3,}|[|,:!]={3,})[ \t]*\r?\n?")
+# `Bug Fixes::` heads a list in many changelogs.
+_LABEL = re.compile(r"([^\W\d_][\w &/-]*)::[ \t]*\r?\n?")
+_LABEL_LEVEL = 7
 _LEVELS = "=-~^+"
 _SPECIAL = re.compile(r"\{(?=[\w-]+\})|<<(?=\S)")
 
@@ -30,6 +33,8 @@ class AsciiDoc:
                 continue
             if title:
                 found.append(Heading(number, len(title[1]), title[2], mark=title[1][0]))
+            elif label := _LABEL.fullmatch(line):
+                found.append(Heading(number, _LABEL_LEVEL, label[1], mark="::"))
             elif _is_underlined(lines, number):
                 row = lines[number + 1].rstrip()
                 found.append(Heading(number, _LEVELS.index(row[0]) + 1, line.strip(), 2, row[0], len(row)))
@@ -52,6 +57,8 @@ class AsciiDoc:
         return hidden
 
     def write_heading(self, text: str, like: Heading) -> list[str]:
+        if like.mark == "::":
+            return [f"{text}::"]
         if like.size == 1:
             return [f"{(like.mark or '=') * like.level} {text}"]
         # The row may differ from its title by one character at most.

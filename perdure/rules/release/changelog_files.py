@@ -23,6 +23,9 @@ _ENDINGS = {
 }  # fmt: skip
 _FOLDERS = ("", "docs", "doc", "docs/source")
 _VERSION_LINE = re.compile(r"^\W{0,6}(?:version|release)?\W{0,3}v?\d+\.\d+(?:\.\d+)?\b", re.IGNORECASE | re.MULTILINE)
+_NOTHING = re.compile(
+    r"(?:nothing (?:has )?changed(?: yet)?|no changes(?: yet)?|nothing yet|n/a|tbd|none)[.!]*", re.IGNORECASE
+)
 _MARKS = ((codecs.BOM_UTF16_LE, "utf-16-le"), (codecs.BOM_UTF16_BE, "utf-16-be"))
 
 
@@ -99,7 +102,7 @@ def _read_waiting(changelog: Changelog, path: str) -> list[dict[str, Any]]:
     items = read_items(changelog.lines[pending.body : pending.end], changelog.markup)
     if any("\udc80" <= char <= "\udcff" for _, item in items for char in item):
         raise UserError(f"{path} is not UTF-8 where it tells what is to come. Convert it to UTF-8 and commit it.")
-    return [{"section": section, "text": item} for section, item in items]
+    return [{"section": section, "text": item} for section, item in items if not _NOTHING.fullmatch(item)]
 
 
 def decode_changelog(data: bytes) -> str:

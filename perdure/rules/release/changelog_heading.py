@@ -44,9 +44,11 @@ class HeadingStyle:
     """Address of the newest version's link in the heading; empty: none."""
 
     def write(self, version: str, iso_date: str, *, link: str = "", day_first: bool | None = None) -> str:
-        """Return the heading's text; ``link`` is the new version's address."""
+        """Return the heading's text; ``link`` is the new version's address. Without a date it ends with the version."""
         name = f"{self.v}{version}"
         name = f"[{name}]({link})" if link else f"[{name}]" if self.has_brackets else name
+        if not iso_date:
+            return f"{self.prefix}{name}"
         date = write_date(self.date, iso_date, day_first=day_first)
         return f"{self.prefix}{name}{self.before_date}{date}{self.after_date}"
 

@@ -67,12 +67,13 @@ def write_release(text: str, release: Release, *, path: str, form: str = "markdo
 
 def _write_section(changelog: Changelog, release: Release) -> list[str]:
     link = move_link(changelog.style.link, tag=release.tag, last_tag=release.last_tag)
-    text = changelog.style.write(release.version, release.date, link=link, day_first=changelog.day_first)
-    markup, like = changelog.markup, changelog.like
+    lead, day_first = changelog.lead, changelog.day_first
+    text = changelog.style.write(release.version, "" if lead else release.date, link=link, day_first=day_first)
     return [
-        *markup.write_heading(text, like),
+        *changelog.markup.write_heading(text, changelog.like),
         "",
-        *markup.write_body(release.entries, changelog.inner, changelog.bullet),
+        *([lead.write(release.date, day_first=day_first), ""] if lead else []),
+        *changelog.markup.write_body(release.entries, changelog.inner, changelog.bullet),
     ]
 
 
