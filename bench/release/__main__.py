@@ -28,8 +28,11 @@ def main() -> int:
         return 64
     for one, (verdicts, seconds) in judged:
         print(_describe(one.name, verdicts, f"{seconds:.0f} s"))
+        print(_describe("  by commits", [verdict for verdict in verdicts if verdict.follows], ""))
         print("".join(_explain(verdict) for verdict in verdicts if not verdict.agrees), end="")
-    print(_describe("all", [verdict for _, (verdicts, _) in judged for verdict in verdicts], ""))
+    every = [verdict for _, (verdicts, _) in judged for verdict in verdicts]
+    print(_describe("all", every, ""))
+    print(_describe("of these, where four of five commits say their type", [one for one in every if one.follows], ""))
     return 0
 
 

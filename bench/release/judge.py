@@ -19,9 +19,12 @@ from perdure.rules.git_commits import Commit, commit_from_json
 from perdure.rules.registry import default_rules
 from perdure.rules.release.conventional import parse_conventional
 from perdure.rules.release.entries import read_entries
+from perdure.rules.release.release_commits import read_announcement
 from perdure.rules.release.versions import BUMPS, Bump, VersionScheme
 from perdure.store.blobs import BlobStore
 from perdure.workspace.git import Repository
+
+_SHARE = (4, 5)
 
 RIVALS = ("always patch", "plain Conventional Commits")
 
@@ -37,6 +40,8 @@ class Verdict:
     reasons: list[str]
     recall: Recall = field(default_factory=lambda: Recall(0, 0))
     rivals: dict[str, bool] = field(default_factory=dict)
+    follows: bool = False
+    """Whether at least four of five changes in the range say their type: the project decides by its commits."""
     subjects: list[str] = field(default_factory=list)
     """Of the range, newest first."""
 
@@ -68,6 +73,7 @@ def _judge_pair(
         reasons=release["reasons"] if entries else ["nothing to release"],
         recall=count_recall(truth, entries),
         rivals=_judge_rivals(pair, commits, scheme),
+        follows=_follows(commits),
         subjects=[commit.subject for commit in commits],
     )
 
@@ -96,6 +102,12 @@ def _judge_rivals(pair: Pair, commits: Sequence[Commit], scheme: VersionScheme) 
         rival: _is_same(scheme.bump(pair.last.version, step), pair.target.version, scheme)
         for rival, step in zip(RIVALS, steps, strict=True)
     }
+
+
+def _follows(commits: Sequence[Commit]) -> bool:
+    told = [one for one in commits if not one.is_merge and one.subject and read_announcement(one.subject) is None]
+    typed = sum(parse_conventional(commit.message) is not None for commit in told)
+    return bool(told) and typed * _SHARE[1] >= len(told) * _SHARE[0]
 
 
 def _plain_step(commits: Sequence[Commit]) -> Bump:
