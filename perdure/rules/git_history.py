@@ -8,6 +8,7 @@ from perdure.rules.git_branch import find_branch, list_tags, refuse_unready
 from perdure.rules.git_commits import read_commits
 from perdure.rules.git_past import read_past_releases, read_pattern
 from perdure.rules.git_remote import read_remote, refuse_behind
+from perdure.rules.git_scopes import name_disagreements
 from perdure.rules.git_tree import open_input, package_path
 from perdure.rules.release.announced import begin_at_announced
 from perdure.rules.release.habits import learn_habits
@@ -69,6 +70,9 @@ def gather_history(arguments: JsonDict, context: RuleContext) -> RuleResult:
     since = f"since {last.tag}" if last.tag else "and no release yet"
     plural = "" if len(commits) == 1 else "s"
     findings = [finding for finding in (last.finding, remote.finding) if finding]
+    if path:
+        every = read_commits(repository, head, since=last.commit)
+        findings += name_disagreements(repository, head, path, commits, every)
     return RuleResult(value, f"{len(commits)} commit{plural} {since}", findings=findings)
 
 
