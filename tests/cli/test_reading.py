@@ -65,7 +65,7 @@ def test_a_review_leaves_nothing_out(call: Call, world: World) -> None:
         "make publish",
         inverse=Inverse(irreversible="A published version can only be yanked."),
         requires=["v1.3.0 is pushed"],
-        ways_out=["pypi.org", "secret registry-token"],
+        ways_out=["registry.example", "secret registry-token"],
         body={"run": ["make", "publish"], "message": "line one\n\tline two"},
     )
     world.freeze(

@@ -42,7 +42,7 @@ def test_a_template_of_what_is_installed_is_accepted() -> None:
         ("  - id: write\n", "  - id: write\n    settle: [reload]\n", "`settle` is not run by this version"),
         ("  - id: write\n", "  - id: write\n    verify: {http: x}\n", "`verify` is not run by this version"),
         ("fine: {use: notes.check}", 'fine: {http: "http://x"}', "over HTTP is not run by this version"),
-        ("run: [make, test]", "run: [make], network: [pypi.org]", "Opening hosts"),
+        ("run: [make, test]", "run: [make], network: [registry.example]", "Opening hosts"),
         ("use: notes.sum,", "prompt: x.md, use: notes.sum,", "A prompt is not run by this version"),
         ("    - {use: notes.write", "    - {agent: x.md}\n    - {use: notes.write", "say `optional: true`"),
         ("[{from: maintainers}]", "[{from: maintainers}]\n  remind: [1h]", "`remind` is not run"),
