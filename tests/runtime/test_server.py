@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
+import statistics
 import sys
+import time
 import uuid
 from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
 
 import pytest
-from temporalio import workflow
+from temporalio import activity, workflow
 from temporalio.api.operatorservice.v1 import ListSearchAttributesRequest
 from temporalio.api.workflowservice.v1 import DescribeNamespaceRequest
 from temporalio.client import Client, WorkflowExecutionStatus
 from temporalio.common import SearchAttributeKey, SearchAttributePair, TypedSearchAttributes
+from temporalio.exceptions import ApplicationError
 from temporalio.worker import UnsandboxedWorkflowRunner, Worker
 
 from perdure.errors import SetupError
@@ -112,3 +115,43 @@ async def test_run_that_continues_as_new_goes_on_at_once(client: Client) -> None
     started = second.events[0].workflow_execution_started_event_attributes
     assert started.continued_execution_run_id
     assert started.first_workflow_task_backoff.ToTimedelta() == timedelta(0)
+
+
+@activity.defn(name="stumble")
+async def stumble() -> None:
+    """Fail six times, each time to be tried again at once; then note how long each new attempt took to come."""
+    info = activity.info()
+    asked = info.heartbeat_details[0] if info.heartbeat_details else time.time()
+    STUMBLES.append(time.time() - asked)
+    if info.attempt <= 6:
+        activity.heartbeat(time.time())
+        raise ApplicationError("again", next_retry_delay=timedelta(milliseconds=1))
+
+
+STUMBLES: list[float] = []
+
+
+@workflow.defn(name="persists")
+class PersistsWorkflow:
+    """Runs one activity to its end."""
+
+    @workflow.run
+    async def run(self) -> None:
+        """Run it."""
+        await workflow.execute_activity("stumble", start_to_close_timeout=timedelta(minutes=1))
+
+
+async def test_what_is_to_be_tried_again_at_once_is(client: Client) -> None:
+    """The server's timers fire when they are due, not when a second is over: a half of the retries within a third."""
+    STUMBLES.clear()
+    queue = uuid.uuid4().hex
+    worker = Worker(
+        client,
+        task_queue=queue,
+        workflows=[PersistsWorkflow],
+        activities=[stumble],
+        workflow_runner=UnsandboxedWorkflowRunner(),
+    )
+    async with worker:
+        await client.execute_workflow("persists", id=queue, task_queue=queue)
+    assert statistics.median(STUMBLES[1:]) < 1 / 3, STUMBLES
