@@ -17,6 +17,7 @@ from tests.support.holding import Hold, held
 from tests.support.installation import Installation, wait_until
 from tests.support.people import Person, owner, person, refusal
 from tests.support.small import Small, make_small
+from tests.support.waits import asked_again, ended
 
 FEW_OR_MANY = [3, pytest.param(10, marks=pytest.mark.torture)]
 """Rounds of a race."""
@@ -42,25 +43,6 @@ def answer_of(answer: httpx.Response) -> DecideAnswer:
     """Read what a decision came to."""
     assert answer.status_code == 200, answer.text
     return DecideAnswer.model_validate(answer.json())
-
-
-def ended(home: Installation, job: JobView) -> JobView:
-    """Wait until nothing more happens by itself."""
-    found: JobView = wait_until(
-        lambda: now if (now := home.job(job)).phase.is_final else None, f"{job.name} to end", explain=home.worker_log
-    )
-    return found
-
-
-def asked_again(home: Installation, job: JobView, digest: str) -> JobView:
-    """Wait until people are asked about another plan than ``digest``."""
-
-    def look() -> JobView | None:
-        now = home.job(job)
-        return now if now.phase is JobPhase.waiting and now.digest != digest else None
-
-    found: JobView = wait_until(look, f"{job.name} to ask again", explain=home.worker_log)
-    return found
 
 
 def test_the_same_decision_twice_is_one_decision(working: Installation, small: Small) -> None:
