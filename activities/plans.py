@@ -31,7 +31,7 @@ from perdure.contracts.plan import (
     freeze,
 )
 from perdure.contracts.template import ApplyStep, Template
-from perdure.effects.base import Effect, EffectContext, EffectDraft, EffectRequest
+from perdure.effects.base import Effect, EffectContext, EffectDraft, EffectRequest, Found
 from perdure.errors import Refused, UserError
 from perdure.workspace.processes import GroupRunner
 
@@ -63,6 +63,8 @@ class PlanActivities:
             return self._store(reader, envelope, undo.effects)
         try:
             effects, skipped = self._plan_effects(reader)
+            if step.parts:
+                self._refuse_drift(reader, effects)
         except UserError as error:
             if step.parts:
                 return PlanResult(problem=f"The rest of the plan cannot be planned again: {error.message}")
@@ -84,6 +86,19 @@ class PlanActivities:
             planned.append(effect)
             earlier.append((effect.kind, effect.body))
         return planned, findings
+
+    def _refuse_drift(self, reader: JobReader, effects: list[PlannedEffect]) -> None:
+        """A rest that could not begin as it was just planned would be asked about for ever: nobody is asked.
+
+        The stages are not run again for a rest, so that what they read (where the remote was) may be what has moved.
+        """
+        for planned in effects:
+            kind = self._effects[planned.kind]
+            with _reading(self._tools, reader, self._scratch) as context:
+                is_done = kind.probe(planned.body, context).found is Found.done
+                drift = [] if is_done else kind.check(planned.body, context)
+            if drift:
+                raise UserError("; ".join(drift))
 
     def _done_ids(self, reader: JobReader) -> list[str]:
         return [effect.id for part in reader.step.parts for effect in self._undo.effects_of(part)]
