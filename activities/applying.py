@@ -72,7 +72,7 @@ class Applier:
         self._locks = locks
         self._scratch = scratch
         self._secrets = secrets
-        self._turns = Turns()
+        self._turns = Turns(locks)
 
     def find_drift(self, plan: Plan, application_id: str) -> list[str]:
         """Preconditions that do not hold, one sentence each; reads only. Effects already begun are not asked.
@@ -94,17 +94,18 @@ class Applier:
     def apply(self, question: EffectInput) -> EffectOutcome:
         """Apply or take back one effect. A fate that is already known is only repeated.
 
-        An attempt of the same effect that still runs in this process (Temporal gave up on it, or somebody answered in
-        its place) is waited for. An effect before this one whose end is not written is what the answer is about.
+        An attempt that still runs, in this worker or another one that lives (Temporal gave up on it, or somebody
+        answered in its place), is waited for. An effect before this one whose end is not written is what the answer is
+        about.
         """
-        try:
-            with self._turns.take((question.application_id, question.index, question.direction)):
-                return self._apply(question)
-        except StillTaken as taken:
-            raise again_later("an earlier attempt still runs in this worker", "StillRunning") from taken
-
-    def _apply(self, question: EffectInput) -> EffectOutcome:
         plan = read_plan(question.digest, self._blobs.get(question.ref))
+        try:
+            with self._turns.take(plan.effects[question.index].target):
+                return self._apply(question, plan)
+        except StillTaken as taken:
+            raise again_later("an attempt on the same target still runs", "StillRunning") from taken
+
+    def _apply(self, question: EffectInput, plan: Plan) -> EffectOutcome:
         planned = plan.effects[question.index]
         prior = self._ledger.intent(question.application_id, question.index, question.direction)
         if prior is not None and prior.is_final:

@@ -1,11 +1,17 @@
-"""One attempt of an effect at a time in a process: the ledger keeps processes apart, this keeps threads apart."""
+"""One attempt on a target at a time, of all threads and workers on a data folder: whoever has the turn is alive."""
 
 from __future__ import annotations
 
-import threading
-from collections.abc import Hashable, Iterator
+import fcntl
+import hashlib
+import os
+import time
+from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import timedelta
+from pathlib import Path
+
+PATIENCE = timedelta(seconds=20)
 
 
 class StillTaken(Exception):
@@ -13,27 +19,40 @@ class StillTaken(Exception):
 
 
 class Turns:
-    """Lets threads with the same key through one after the other."""
+    """Lets attempts with the same key through one after the other.
 
-    def __init__(self, patience: timedelta = timedelta(seconds=20)) -> None:
+    A turn is a lock on a file, which no command inherits: it ends with the worker that holds it. A worker that sleeps
+    or is cut off from Temporal still has it, so that nobody ends its commands and takes them for a dead one's.
+    """
+
+    def __init__(self, folder: Path, patience: timedelta = PATIENCE) -> None:
+        self._folder = folder
         self._patience = patience
-        self._changed = threading.Condition()
-        self._taken: set[Hashable] = set()
 
     @contextmanager
-    def take(self, key: Hashable) -> Iterator[None]:
+    def take(self, key: str) -> Iterator[None]:
         """Wait for whoever has the turn, then have it.
 
         Raises:
             StillTaken: it did not come within the patience; waiting longer would hold a thread that others need.
         """
-        with self._changed:
-            if not self._changed.wait_for(lambda: key not in self._taken, self._patience.total_seconds()):
-                raise StillTaken
-            self._taken.add(key)
+        self._folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        path = self._folder / f"{hashlib.sha256(key.encode()).hexdigest()}.turn"  # stays: see ``take_lock``
+        turn = os.open(path, os.O_RDONLY | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
         try:
+            deadline = time.monotonic() + self._patience.total_seconds()
+            while not _is_ours(turn):
+                if time.monotonic() >= deadline:
+                    raise StillTaken
+                time.sleep(0.02)
             yield
         finally:
-            with self._changed:
-                self._taken.discard(key)
-                self._changed.notify_all()
+            os.close(turn)
+
+
+def _is_ours(turn: int) -> bool:
+    try:
+        fcntl.flock(turn, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    return True

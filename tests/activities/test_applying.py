@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 from datetime import timedelta
+from pathlib import Path
 
 import pytest
 
@@ -112,9 +113,9 @@ def test_attempt_that_still_runs_is_waited_for(bench: Bench) -> None:
     assert (ends, bench.lines("began"), bench.lines("done.log")) == (["done", "done"], ["word began"], ["word"])
 
 
-def test_turn_that_does_not_come_is_given_up() -> None:
+def test_turn_that_does_not_come_is_given_up(tmp_path: Path) -> None:
     """Nobody waits for ever for an attempt that hangs."""
-    turns = Turns(timedelta(milliseconds=1))
+    turns = Turns(tmp_path / "locks", timedelta(milliseconds=1))
     with turns.take("effect"), turns.take("another"), pytest.raises(StillTaken), turns.take("effect"):
         pass
     with turns.take("effect"):
