@@ -1,12 +1,14 @@
 """A worker that can be held at any call of its effects and its ledger: ``python holdable.py DATA [PATIENCE_SECONDS]``.
 
-While ``DATA/holds/<point>`` exists, whoever comes to the point says so in ``<point>.reached`` and waits. Points are
-named as in ``killable.py``, without the count: ``effect.do[git.tag]:before``, ``ledger.note_job[gathering]:after``.
+While ``DATA/holds/<point>`` exists, whoever comes to the point writes its process into ``<point>.reached`` and waits.
+Points are named as in ``killable.py``, without the count: ``effect.do[git.tag]:before``,
+``ledger.note_job[gathering]:after``.
 """
 
 from __future__ import annotations
 
 import functools
+import os
 import sys
 import time
 from collections.abc import Callable
@@ -44,7 +46,7 @@ class Holder:
         gate = self._folder / point
         if gate.exists():
             with (self._folder / f"{point}.reached").open("a") as reached:
-                reached.write("x")
+                reached.write(f"{os.getpid()}\n")
             while gate.exists():
                 time.sleep(0.01)
 

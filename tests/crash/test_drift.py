@@ -160,9 +160,9 @@ def in_doubt(home: Installation, small: Small) -> JobView:
     return home.wait(job, JobPhase.unknown)
 
 
-def resolve(home: Installation, job: JobView, answer: str) -> None:
+def resolve(home: Installation, job: JobView, answer: str, effect: int = 1) -> None:
     """Say what became of the command."""
-    body = {"decision_id": f"{answer.replace('_', '-')}-{job.number}", "digest": job.digest, "effect": 1}
+    body = {"decision_id": f"{answer.replace('_', '-')}-{job.number}", "digest": job.digest, "effect": effect}
     home.post("/v1/resolve", {**body, "answer": answer}, ref=job.job_id)
 
 
@@ -197,3 +197,34 @@ def test_command_in_doubt_waits_for_a_person(working: Installation, small: Small
             "undo note done",
         ]
         assert not small.note.exists()
+
+
+SLOW_UNDO = """\
+cd "$(dirname "$0")" || exit 9
+[ "$1" = undo ] || exit 0
+echo "$2 began" >> began; while [ ! -e go ]; do sleep 0.05; done; echo "$2" >> undone.log
+"""
+
+
+@torture
+@pytest.mark.parametrize(
+    ("answer", "phase", "undone"),
+    [("done", JobPhase.failed, 0), ("not_done", JobPhase.failed, 1), ("stop", JobPhase.stuck, 0)],
+)
+def test_undo_in_doubt_waits_for_a_person(
+    working: Installation, small: Small, answer: str, phase: JobPhase, undone: int
+) -> None:
+    """Killed in an undo that nobody can ask: it waits for a word; the first cause is kept whatever that is."""
+    (small.counter / "announce").write_text(SLOW_UNDO)
+    job = working.waiting(small.start(working, "doubtful"))
+    working.decide(job.digest, "approve")
+    wait_until(lambda: small.lines("began"), "the undo to begin", explain=working.worker_log)
+    working.kill_workers()
+    ensure_holdable(working)
+    working.wait(job, JobPhase.unknown)
+    (small.counter / "go").touch()
+    resolve(working, job, answer, effect=0)
+    end = ended(working, job)
+    assert end.phase is phase
+    assert "ended with 4" in end.summary
+    assert len(small.lines("undone.log")) == undone

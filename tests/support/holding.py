@@ -45,14 +45,16 @@ class Hold:
     gate: Path
     home: Installation
 
-    def wait(self, count: int = 1) -> None:
-        """Wait until so many calls have come to the point."""
+    def wait(self, count: int = 1) -> list[int]:
+        """Wait until so many calls have come to the point; return the worker processes they are in."""
         reached = self.gate.with_name(f"{self.gate.name}.reached")
 
-        def are_there() -> bool:
-            return reached.exists() and reached.stat().st_size >= count
+        def are_there() -> list[int] | None:
+            found = reached.read_text().split() if reached.exists() else []
+            return [int(process) for process in found] if len(found) >= count else None
 
-        wait_until(are_there, f"{count} at {self.gate.name}", explain=self.home.worker_log)
+        found: list[int] = wait_until(are_there, f"{count} at {self.gate.name}", explain=self.home.worker_log)
+        return found
 
     def release(self) -> None:
         """Open the gate; may be called twice."""
