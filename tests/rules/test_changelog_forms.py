@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -393,3 +394,14 @@ def test_what_is_to_come_in_rst_is_read_and_released(tmp_path: Path) -> None:
         "* Bulk :pr:`1`,\n  in one go.\n\n1.2.0\n-----\n\n* Old.\n"
     )
     assert run.check("release.check_entries", space).status == "ok"
+
+
+_SLOW = ["# 1.2\n", "= 1.2\n", "1.2\n===\n\n", "1.1" * 70 + "#", "`", "[a](", "<!--\n", ".. _a:\n", "----\n", "- x::\n"]
+
+
+@pytest.mark.parametrize("form", MARKUPS)
+@pytest.mark.parametrize("piece", _SLOW)
+def test_a_changelog_made_to_be_slow_is_read_at_once(form: str, piece: str) -> None:
+    """A changelog of a hundred thousand odd lines takes moments; the test's limit would tell."""
+    text = piece * (100_000 // len(piece))
+    assert "1.3.0" in write(form, text, replace(ADDED, text=piece * 2000))

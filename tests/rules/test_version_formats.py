@@ -274,3 +274,30 @@ def test_whatever_code_stands_around_only_the_version_changes(before: str, after
     text = before + core + after
     places = find_places(format_of(path), text.encode(), path).places
     assert all(text[place.start : place.end] == "7.7.7" for place in places)
+
+
+_LONG = 200_000
+
+
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [
+        ("python-module", f"__version__ = '{'1' * _LONG}#'\n"),
+        ("version-file", "1" * _LONG + "#"),
+        ("pattern:x{version}y", "x" + "1a" * _LONG + "!"),
+        ("pattern:{version}!", "1" * _LONG),
+        ("gemspec", "a/" * _LONG),
+        ("gemspec", '"#{' * 5000),
+        ("mix", '"#{a}" ' * (_LONG // 7)),
+        ("pyproject", "a = " + "[" * 5000 + "]" * 5000),
+        ("chart", "a: " + "[" * 5000),
+        ("chart", "# " + "x" * _LONG * 2),
+        ("cargo-requirements", f'[dependencies.a]\npath = "x"\nversion = "1.1.{"1" * _LONG}#"\n'),
+    ],
+)
+def test_files_made_to_be_slow_are_read_at_once(name: str, text: str) -> None:
+    """A repository is anybody's: no file takes more than a moment, whatever is in it; the test's limit would tell."""
+    try:
+        assert find_places(format_named(name), text.encode(), "x").places == ()
+    except UserError as error:
+        assert "cannot be read" in error.message

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from bisect import bisect_right
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -229,8 +230,9 @@ def _find_end(
     markup: Markup, lines: Sequence[str], headings: Sequence[Heading], start: Heading, known: set[int]
 ) -> int:
     """A section ends at the next heading of its level or above, or at the next version's, or at the definitions."""
-    for heading in headings:
-        if heading.line > start.line and (heading.level <= start.level or heading.line in known):
+    following = bisect_right(headings, start.line, key=lambda heading: heading.line)
+    for heading in (headings[place] for place in range(following, len(headings))):
+        if heading.level <= start.level or heading.line in known:
             return max(_step_back(lines, heading), start.body)
     return _trim_definitions(markup, lines, start.body, len(lines))
 

@@ -26,6 +26,7 @@ _PENDING_REST = re.compile(
     r".*\b(?:unreleased|not (?:yet )?released|in (?:development|progress)|tbd|tba|x{2,4})\b.*", re.I
 )
 _BEFORE_LIMIT = 24
+_HEADING_LIMIT = 300
 
 
 @dataclass(frozen=True)
@@ -55,7 +56,7 @@ class HeadingStyle:
 
 def match_version(text: str) -> re.Match[str] | None:
     """Match a heading that begins with a version, or with one word and a version."""
-    return _VERSION_HEADING.fullmatch(text)
+    return _VERSION_HEADING.fullmatch(text) if len(text) <= _HEADING_LIMIT else None
 
 
 def has_known_prefix(match: re.Match[str]) -> bool:

@@ -15,6 +15,9 @@ _PENDING = re.compile(
 )
 
 
+_LEAD_LIMIT = 100
+
+
 @dataclass(frozen=True)
 class Lead:
     """Such a line, alone in its paragraph."""
@@ -37,6 +40,8 @@ def read_lead(lines: Sequence[str], heading: Heading) -> Lead | None:
     if number < 0 or (number + 1 < len(lines) and lines[number + 1].strip()):
         return None
     text = lines[number].strip()
+    if len(text) > _LEAD_LIMIT:
+        return None
     span = find_date(text)
     if span and _WORDS.fullmatch(text[: span[0]]) and not text[span[1] :].strip("*_)."):
         return Lead(number + 1, text[: span[0]], text[slice(*span)], text[span[1] :])

@@ -12,7 +12,7 @@ from perdure.rules.release.files.decoding import Encoding, decode
 
 _BOM = "\ufeff"
 _WRITABLE = re.compile(r"[0-9A-Za-z.+!_-]+")
-_LOOKS_LIKE_VERSION = re.compile(r"v?\d+(?:\.\d+)*[0-9A-Za-z.+!_-]*")
+_LOOKS_LIKE_VERSION = re.compile(r"v?\d[0-9A-Za-z.+!_-]{0,80}")
 
 
 @dataclass(frozen=True)

@@ -13,7 +13,7 @@ from perdure.rules.release.files.toml_text import find_strings, load_toml
 
 _KINDS = ("dependencies", "dev-dependencies", "build-dependencies")
 # `1.2.0`, `=1.2.0`, `^1.2.0`; ranges are a decision of the project's.
-_ONE_VERSION = re.compile(r"(?P<sign>[=^~]?\s*)(?P<version>\d+\.\d+\.\d+[0-9A-Za-z.+-]*)")
+_ONE_VERSION = re.compile(r"(?P<sign>[=^~]?\s*)(?P<version>\d+\.\d+\.\d[0-9A-Za-z.+-]*)")
 
 
 def find_requirements(text: str) -> Found:

@@ -13,9 +13,9 @@ _CLOSING = {"(": ")", "[": "]", "{": "}", "<": ">"}
 _HEREDOC = re.compile(r"<<[~-]?(?P<quote>[\"'`]?)(?P<name>[A-Z_][A-Za-z0-9_]*)(?P=quote)")
 _PERCENT = re.compile(r"%(?P<kind>[qQwWiIrsx]?)(?P<open>[^\w\s=])")
 _SIGIL = re.compile(r"~(?P<kind>[a-zA-Z]+)(?P<open>\"\"\"|'''|[/|\"'(\[{<])")
-_BEFORE_OPERAND = re.compile(
-    r"(?:^|[\n(,=~|&{\[;!?:<>+*-]|\b(?:if|unless|when|and|or|not|while|return|in|do|then))[ \t]*\Z"
-)
+_LOOK_BACK = 80
+_OPERATORS = frozenset("\n(,=~|&{[;!?:<>+*-")
+_KEYWORD = re.compile(r"\b(?:if|unless|when|and|or|not|while|return|in|do|then)\Z")
 
 
 @dataclass
@@ -47,8 +47,11 @@ class _Scanner:
         self._at = 0
 
     def scan(self) -> Code:
-        self._take_line_start()
-        self._walk("")
+        try:
+            self._take_line_start()
+            self._walk("")
+        except RecursionError:
+            raise ValueError("it is nested too deeply") from None
         return Code("".join(self._mask), self._strings)
 
     def _walk(self, closing: str) -> None:
@@ -130,8 +133,8 @@ class _Scanner:
 
     def _forget_strings(self, begin: int) -> None:
         """Strings inside an interpolation are part of another one."""
-        for start in [start for start in self._strings if start >= begin]:
-            del self._strings[start]
+        while self._strings and next(reversed(self._strings)) >= begin:
+            self._strings.popitem()
 
     def _take_ruby(self, char: str) -> bool:
         heredoc = _HEREDOC.match(self._text, self._at) if char == "<" else None
@@ -162,8 +165,9 @@ class _Scanner:
 
     def _expects_operand(self) -> bool:
         """Whether a literal can begin here, where a division or a remainder could stand too."""
-        line = self._text.rfind("\n", 0, self._at) + 1
-        return bool(_BEFORE_OPERAND.search("".join(self._mask[max(line - 1, 0) : self._at])))
+        # A bounded look back: a line may be a million characters long.
+        before = "".join(self._mask[max(self._at - _LOOK_BACK, 0) : self._at]).rstrip(" \t")
+        return not before or before[-1] in _OPERATORS or bool(_KEYWORD.search(before[-10:]))
 
     def _line_end(self) -> int:
         end = self._text.find("\n", self._at)

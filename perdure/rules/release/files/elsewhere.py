@@ -65,4 +65,4 @@ def _find_lines(path: Path, wanted: re.Pattern[bytes]) -> list[int]:
     data = path.read_bytes()
     if b"\0" in data[:8000]:
         return []
-    return sorted({data.count(b"\n", 0, match.start()) + 1 for match in wanted.finditer(data)})
+    return [number for number, line in enumerate(data.split(b"\n"), start=1) if wanted.search(line)]

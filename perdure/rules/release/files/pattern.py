@@ -11,7 +11,8 @@ from perdure.rules.release.files.base import Found, Place, VersionFormat
 _HOLE = "{version}"
 _PREFIX = "pattern:"
 # What follows may not go on with the version: `1.2.0` is not found in `1.2.0.1` or `1.2.0-rc.1`.
-_VERSION = r"(?P<version>\d+(?:\.\d+)*(?:[-+.!_]?[0-9A-Za-z]+)*)"
+# Its parts are bounded: the files are anybody's, and the search may begin at every character.
+_VERSION = r"(?P<version>\d[0-9A-Za-z]{0,40}(?:[-+.!_][0-9A-Za-z]{1,40}){0,12})(?![0-9A-Za-z])"
 
 
 @dataclass(frozen=True)

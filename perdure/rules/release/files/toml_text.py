@@ -33,7 +33,10 @@ class StringSpan:
 
 def load_toml(text: str) -> dict[str, Any]:
     """Parse a document. Raises ``ValueError`` saying where it is wrong."""
-    return tomllib.loads(text)
+    try:
+        return tomllib.loads(text)
+    except RecursionError:
+        raise ValueError("it is nested too deeply") from None
 
 
 def find_string(text: str, path: tuple[str, ...]) -> StringSpan | None:

@@ -6,7 +6,7 @@ import re
 
 from perdure.rules.release.files.base import Found, Place, VersionFormat
 
-_ONLY_VERSION = re.compile(r"\s*v?(?P<version>\d+(?:\.\d+)*[0-9A-Za-z.+!-]*)\s*")
+_ONLY_VERSION = re.compile(r"\s*v?(?P<version>\d[0-9A-Za-z.+!-]{0,80})\s*")
 
 
 def find_version(text: str) -> Found:

@@ -8,6 +8,9 @@ from ruamel.yaml import YAML
 from ruamel.yaml.error import MarkedYAMLError, YAMLError
 from ruamel.yaml.nodes import MappingNode, ScalarNode
 
+# The parser reads 100,000 characters a second; these files have a few thousand.
+_LIMIT_CHARACTERS = 256 * 1024
+
 
 @dataclass(frozen=True)
 class YamlValue:
@@ -23,6 +26,8 @@ def find_values(text: str) -> dict[str, YamlValue]:
     Raises:
         ValueError: it is no YAML, no mapping, or has a key twice.
     """
+    if len(text) > _LIMIT_CHARACTERS:
+        raise ValueError(f"it has {len(text)} characters; expected at most {_LIMIT_CHARACTERS}")
     try:
         root = YAML(typ="safe", pure=True).compose(text)
     except MarkedYAMLError as error:
