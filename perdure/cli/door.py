@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import socket
+import ssl
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -103,7 +104,7 @@ def open_door(settings: Settings) -> Iterator[Door]:
     """Connect to the API: ``PERDURE_API`` when set, else the installation's Unix socket."""
     headers = {"Authorization": f"Bearer {settings.token}"} if settings.token else {}
     remote = settings.api_url
-    transport = None if remote else httpx.HTTPTransport(uds=str(settings.socket))
+    transport = None if remote else _unix_transport(str(settings.socket))
     timeout = httpx.Timeout(ANSWER_SECONDS, connect=CONNECT_SECONDS)
     # trust_env: a proxy in the environment must never see a token or a plan.
     client = httpx.Client(
@@ -111,6 +112,15 @@ def open_door(settings: Settings) -> Iterator[Door]:
     )
     with client:
         yield Door(client, remote or str(settings.socket), "" if remote else str(settings.socket))
+
+
+def _unix_transport(path: str) -> httpx.HTTPTransport:
+    """Connections over a Unix socket, where there is no TLS.
+
+    The context that trusts nobody is never used; without one httpx reads the machine's certificates (50 ms of a command
+    of 350 ms, measured).
+    """
+    return httpx.HTTPTransport(uds=path, verify=ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT))
 
 
 def _reason(error: Exception) -> str:
