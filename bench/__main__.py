@@ -22,8 +22,8 @@ ROOMS = {
     "up": "Bringing it up",
     "release": "A release",
     "kill": "After SIGKILL of the worker",
-    "sizes": "Sizes",
     "rest": "At rest",
+    "sizes": "Sizes",
     "commands": "Commands and imports",
 }
 
@@ -51,8 +51,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
 def _parse(arguments: Sequence[str] | None) -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="python -m bench", description="Measure Perdure with real processes.")
     parser.add_argument("rooms", nargs="*", metavar="ROOM", help=f"what to measure: {', '.join(ROOMS)}; default: all")
-    parser.add_argument("--runs", type=int, default=5, metavar="N", help="runs of everything that is timed (default 5)")
-    parser.add_argument("--page", action="store_true", help="write bench/RESULTS.md")
+    parser.add_argument("--runs", type=int, default=5, metavar="N", help="runs of all that varies (default 5)")
+    parser.add_argument("--page", action="store_true", help="write bench/RESULTS.md too")
     options = parser.parse_args(arguments)
     if unknown := set(options.rooms) - set(ROOMS):
         parser.error(f"unknown: {', '.join(sorted(unknown))}; known: {', '.join(ROOMS)}")
@@ -75,8 +75,8 @@ def _measure(wanted: Sequence[str], runs: int) -> dict[str, list[Figure]]:
             "up": lambda: measure_up(runs, _say),
             "release": lambda: measure_releases(home(), runs, _say),
             "kill": lambda: measure_kills(home(), runs, _say),
-            "sizes": lambda: [*measure_huge_diff(home(), _say), *measure_parked(home(), runs, _say)],
             "rest": lambda: measure_rest(home(), _say),
+            "sizes": lambda: [*measure_huge_diff(home(), _say), *measure_parked(home(), runs, _say)],
             "commands": lambda: measure_commands(home(), runs, _say),
         }
         for room, measure in measures.items():

@@ -13,6 +13,8 @@ from bench.kit import Figure, Samples, started_at, wait_until
 
 START_BUDGET_SECONDS = 2.0
 
+_RESPAWN = "the supervisor waits longer each time a worker dies within a minute"
+
 _SLOW = """\
 cd "$(dirname "$0")" || exit 9
 echo $$ >> began
@@ -37,7 +39,7 @@ def measure_kills(home: Home, runs: int, say: Callable[[str], None]) -> list[Fig
             note="the killed effect is probed and done again before the next one begins",
         ),
         samples.figure("kill", "SIGKILL to next effect, supervised", "s"),
-        samples.figure("respawn", "  of it: kill → new process", "ms"),
+        samples.figure("respawn", "  of it: kill → new process", "ms", note=_RESPAWN),
         samples.figure("ready", "  of it: new process → polls", "ms"),
         samples.figure("again", "  of it: polls → killed effect begun again", "ms"),
         samples.figure("next", "  of it: begun again → next effect", "ms"),

@@ -64,10 +64,16 @@ def write_page(rooms: Rooms, about: Mapping[str, Any], now: datetime) -> None:
     """Write the committed page."""
     where = f"{about['cpu']}, {about['cores']} cores, Linux {about['kernel']}"
     with_what = f"Python {about['python']}, git {about['git']}"
+    busy = (
+        ""
+        if is_quiet(rooms)
+        else "\n**Other work ran on this machine: CPU times, sizes and counts hold, wall times less.**\n"
+    )
     PAGE.write_text(
         f"# Figures\n\n`make bench` on {now:%d %B %Y} at commit {about['commit']}: {where}; {with_what}; "
-        f"load {about['load']} when it began. n: runs; noise: wall over CPU time of a loop that only computes, just "
-        f"before each run (1.0: a quiet machine; empty: no time is measured).\n\n"
+        f"load {about['load']} when it began.\n{busy}\n"
+        "n: runs; noise: wall over CPU time of a loop that only computes, just before each run (1.0: a quiet machine; "
+        "empty: no time is measured).\n\n"
         f"{table(rooms)}\n"
     )
 
