@@ -1,0 +1,59 @@
+"""The judge of the release rules: a plan made without the release it is judged by, counted against what happened."""
+
+from pathlib import Path
+
+import pytest
+
+from bench.release.hiding import open_past
+from bench.release.judge import judge_series
+from bench.release.series import Series, find_pairs, open_series, read_series
+from perdure.errors import UserError
+from tests.rules.kit import make_repository, save, tag
+from tests.support.repositories import git
+
+
+def make_history(tmp_path: Path) -> Path:
+    """Three releases: a feature, then documentation alone, each with a commit that announces it."""
+    path = make_repository(tmp_path)
+    save(path, "feat: begin", {"CHANGELOG.md": "# Changelog\n\n## 1.0.0\n\n- Begin.\n"})
+    tag(path, "v1.0.0")
+    save(path, "feat: import orders")
+    changelog = "# Changelog\n\n## 1.1.0\n\n- Import orders.\n- A thing that no commit tells.\n\n## 1.0.0\n\n- Begin.\n"
+    save(path, "chore(release): 1.1.0", {"CHANGELOG.md": changelog, "VERSION": "1.1.0\n"})
+    tag(path, "v1.1.0")
+    save(path, "docs: words")
+    save(path, "chore(release): 1.1.1")
+    tag(path, "v1.1.1")
+    return path
+
+
+def test_each_release_is_judged_by_what_really_followed(tmp_path: Path) -> None:
+    """Agreement, recall and rivals are counted, and a plan that abstains is wrong with its reason."""
+    feature, quiet = judge_series(Series(make_history(tmp_path), "v{version}"))
+    assert (feature.pair.target.version, feature.proposed, feature.agrees) == ("1.1.0", "1.1.0", True)
+    assert (feature.recall.found, feature.recall.items) == (1, 2)
+    assert feature.rivals == {"always patch": False, "plain Conventional Commits": True}
+    assert (quiet.proposed, quiet.agrees, quiet.reasons) == ("", False, ["nothing to release"])
+
+
+def test_the_past_knows_nothing_of_the_release(tmp_path: Path) -> None:
+    """Neither the target's tag nor a later one, nor the commit that announces it, is there to be asked."""
+    path = make_history(tmp_path)
+    repository, form, scheme = open_series(Series(path))
+    pair = find_pairs(Series(path), repository, form, scheme)[0]
+    past = open_past(repository, pair, tmp_path / "past.git", form, scheme)
+    assert git(past.path, "tag") == "v1.0.0"
+    assert git(past.path, "log", "-1", "--format=%s", "main") == "feat: import orders"
+
+
+def test_a_file_of_series_is_read_line_by_line(tmp_path: Path) -> None:
+    """A line names a repository, and may give a form, options and the tags that are judged."""
+    make_repository(tmp_path)
+    file = tmp_path / "series"
+    file.write_text("# some\napp v{version} scheme=pep440 path=lib v1.* v2.0.0\n\n")
+    (series,) = read_series(file)
+    assert (series.repository, series.form, series.scheme) == (tmp_path / "app", "v{version}", "pep440")
+    assert (series.path, series.tags) == ("lib", ("v1.*", "v2.0.0"))
+    file.write_text("gone\n")
+    with pytest.raises(UserError, match=r"series:1: there is no folder .*gone"):
+        read_series(file)
