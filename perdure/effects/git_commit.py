@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shutil
 import tempfile
+from concurrent.futures import ThreadPoolExecutor
 from datetime import timedelta
 from pathlib import Path
 from typing import ClassVar
@@ -169,11 +170,18 @@ def _check_checkout(repository: Repository, body: JsonDict, context: EffectConte
     if not body["checkout"]:
         return [f"{branch} was checked out in {place.place} since."]
     busy = [f"{place.place} is in the middle of something ({name}). Finish or abort it." for name in unfinished(place)]
-    if body["clean"] == "all" and (dirty := place.is_dirty()):
-        more = f" and {len(dirty) - 3} more" if len(dirty) > 3 else ""
-        busy.append(f"Uncommitted changes in {', '.join(dirty[:3])}{more}. Commit or stash them.")
-    with open_checkout(place, body["old"], body["new"], blob_in(body, "pack"), context.blobs) as checkout:
-        return busy + checkout.obstacles()
+    # Both wait for git, and a person waits for both.
+    with ThreadPoolExecutor(max_workers=1) as aside:
+        dirty = aside.submit(_say_dirty, place) if body["clean"] == "all" else None
+        with open_checkout(place, body["old"], body["new"], blob_in(body, "pack"), context.blobs) as checkout:
+            obstacles = checkout.obstacles()
+    return busy + (dirty.result() if dirty else []) + obstacles
+
+
+def _say_dirty(place: Repository) -> list[str]:
+    dirty = place.is_dirty()
+    more = f" and {len(dirty) - 3} more" if len(dirty) > 3 else ""
+    return [f"Uncommitted changes in {', '.join(dirty[:3])}{more}. Commit or stash them."] if dirty else []
 
 
 def _contains(body: JsonDict) -> bool:
