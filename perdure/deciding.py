@@ -188,7 +188,7 @@ class Decider:
             if row.state in UNHEARD and decision.kind != "withdraw":
                 how = describe_end(row)
                 raise Conflict(f"Your decision came too late for plan {row.digest[:8]}: {how}.") from error
-            # It is in the ledger, and no gate closes before it was weighed: neither this one nor one that is open.
+            # It is in the ledger, and no gate closes before it was weighed there, be it this one or another.
             if row.state == OPEN:
                 await self._poke(decision.job_id, Poke(about="gate"))
             return None
