@@ -25,8 +25,9 @@ demo: venv  ## Watch a real release wait for you, survive a SIGKILL, finish and 
 test: lint  ## Style, types, import rules, then every test but the long crash sweeps
 	$(BIN)/pytest -n $(WORKERS) --dist worksteal -m "not torture" $(ARGS)
 
-torture: venv  ## The long crash sweeps: kill every process at every step
+torture: venv  ## The long sweeps: kill every process at every step, break every promise once
 	$(BIN)/pytest -n $(WORKERS) --dist worksteal -m torture $(ARGS)
+	$(BIN)/python -m tests.promises.sweep
 
 lint: venv  ## Style, types and import rules only
 	$(BIN)/ruff check .

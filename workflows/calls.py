@@ -22,6 +22,7 @@ from temporalio.exceptions import (
     ActivityError,
     ApplicationError,
     CancelledError,
+    RetryState,
     TimeoutError,
     WorkflowAlreadyStartedError,
 )
@@ -94,7 +95,8 @@ def _is_forged(error: ActivityError, retry: RetryPolicy) -> bool:
         task = asyncio.current_task()
         return task is None or not task.cancelling()
     if isinstance(cause, TimeoutError):
-        return not retry.maximum_attempts  # tried until it ends: the server never gives up on it
+        # The server gives up on what was given a number of attempts, and says so; else it tries until the end.
+        return not retry.maximum_attempts or error.retry_state is not RetryState.MAXIMUM_ATTEMPTS_REACHED
     return not isinstance(cause, ApplicationError) or any(_is_refusal(part) for part in _causes(cause))
 
 

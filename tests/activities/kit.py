@@ -14,7 +14,7 @@ from temporalio.testing import ActivityEnvironment
 from activities.applying import Applier
 from activities.effects import EffectActivities
 from activities.ledger import Decisions, LedgerActivities
-from perdure.contracts.application import CloseApplicationInput, EffectInput, EffectOutcome
+from perdure.contracts.application import CloseApplicationInput, EffectInput, EffectOutcome, Receipt
 from perdure.contracts.decisions import CloseGateInput, Decision, GateInput
 from perdure.contracts.job import AdmitInput, JobPhase, JobSpec, NoteInput, PlanRef
 from perdure.contracts.names import JobId, application_id, gate_id
@@ -220,6 +220,20 @@ class Bench:
             target=planned.target,
             irreversible=False,
         )
+
+    def finish(self, index: int, state: Any, detail: str = "") -> None:
+        """Write how an effect ended."""
+        kind, body = self.planned()[index].kind, {"any": "body"}
+        receipt = Receipt(
+            application_id=self.application,
+            index=index,
+            direction="do",
+            state=state,
+            kind=kind,
+            body=body,
+            detail=detail,
+        )
+        self.ledger.finish_effect(receipt, self.blobs.put(receipt.model_dump_json().encode()), at=now())
 
     def apply(self, index: int, direction: Any = "do") -> EffectOutcome:
         """Apply or take back one effect."""

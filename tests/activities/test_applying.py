@@ -7,6 +7,7 @@ from datetime import timedelta
 from pathlib import Path
 
 import pytest
+from temporalio.exceptions import ApplicationError
 
 from activities.turns import StillTaken, Turns
 from perdure.contracts.application import CloseApplicationInput, OpenApplicationInput, ReadApplicationInput
@@ -40,6 +41,16 @@ def test_effects_happen_once_however_often_they_are_asked_for(bench: Bench) -> N
         assert [bench.apply(0).state, bench.apply(1).state] == ["done", "done"]
     assert bench.lines("began") == ["word began"]
     assert (bench.witness / "NOTE").read_text() == "word"
+
+
+def test_end_that_is_written_is_repeated(bench: Bench) -> None:
+    """An effect that failed is not tried again, nor called refused: its end is what was written."""
+    bench.approve()
+    bench.ledger.begin_effect(bench.beginning(0), at=now())
+    bench.finish(0, "failed", "the disk was full")
+    again = bench.apply(0)
+    assert (again.state, again.detail) == ("failed", "note: the disk was full")
+    assert not (bench.witness / "NOTE").exists()
 
 
 def test_nothing_begins_without_a_permit(bench: Bench) -> None:
@@ -98,19 +109,21 @@ async def test_decisions_are_weighed_again_when_an_application_opens(bench: Benc
 
 
 def test_attempt_that_still_runs_is_waited_for(bench: Bench) -> None:
-    """A second attempt in the same worker waits for the first, and repeats its end: the command ran once."""
+    """A second attempt waits for one that still runs, and does not end its command: it runs once, to its end."""
     bench.approve()
     bench.apply(0)
     (bench.witness / "slow").touch()
     ends: list[str] = []
-    attempts = [threading.Thread(target=lambda: ends.append(bench.apply(1).state)) for _ in range(2)]
-    attempts[0].start()
+    first = threading.Thread(target=lambda: ends.append(bench.apply(1).state))
+    first.start()
     wait_until(lambda: bench.lines("began"), "the command to begin")
-    attempts[1].start()
+    bench.applier._turns = Turns(bench.folder / "locks", timedelta(milliseconds=1))
+    with pytest.raises(ApplicationError, match="still runs"):
+        bench.apply(1)
     (bench.witness / "go").touch()
-    for attempt in attempts:
-        attempt.join()
-    assert (ends, bench.lines("began"), bench.lines("done.log")) == (["done", "done"], ["word began"], ["word"])
+    first.join()
+    assert [*ends, bench.apply(1).state] == ["done", "done"]
+    assert (bench.lines("began"), bench.lines("done.log")) == (["word began"], ["word"])
 
 
 def test_turn_that_does_not_come_is_given_up(tmp_path: Path) -> None:

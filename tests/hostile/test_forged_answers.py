@@ -45,6 +45,7 @@ from tests.hostile.forging import (
     token_of,
 )
 from tests.support.installation import Installation, wait_until
+from tests.support.repositories import make_project
 from worker import workflow_options
 
 
@@ -65,6 +66,22 @@ def plain_failures() -> dict[str, Failure]:
     gone.canceled_failure_info.SetInParent()
     server.server_failure_info.non_retryable = True
     return {"final": final, "late": late, "gone": gone, "server": server}
+
+
+@pytest.mark.parametrize("how", ["late", *(pytest.param(how, marks=pytest.mark.torture) for how in ("final", "gone"))])
+def test_failure_told_for_a_stage_is_asked_about_again(home: Installation, tmp_path: Path, how: str) -> None:
+    """A failure of a stage that no worker of ours reported does not end the job: the stage is run again."""
+    project = make_project(tmp_path / "src", remote=False)
+    job = home.release(project, test='["sleep", "2"]', remote="")
+
+    async def attack() -> None:
+        client = await forger(home, "no key")
+        activity_id = await in_flight(client, job.job_id, names.RUN_CHECK)
+        await fail_plainly(client, job.job_id, activity_id, plain_failures()[how])
+        await in_flight(client, job.job_id, names.RUN_CHECK, but=activity_id)
+
+    asyncio.run(attack())
+    home.waiting(job)
 
 
 def told(index: int, state: Any) -> EffectOutcome:

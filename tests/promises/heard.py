@@ -1,0 +1,81 @@
+"""A person is heard: no, cancel, withdrawal, the last word of each."""
+
+from __future__ import annotations
+
+from tests.promises.kept import Kept
+
+PROMISE = "A person is heard."
+
+_ARBITER = "perdure/store/arbiter.py"
+_PERMITS = "perdure/store/permits.py"
+_PLANS = "perdure/store/plans.py"
+_GATES = "perdure/policy/gates.py"
+_ON_ARBITER = "tests/store/test_arbiter.py"
+_ON_DECISIONS = "tests/store/test_decisions.py"
+_ON_GATES = "tests/policy/test_gates.py"
+
+KEPT: tuple[Kept, ...] = (
+    Kept(
+        PROMISE,
+        _ARBITER,
+        '    if permit.state == "withdrawn":\n',
+        "    if False:\n",
+        f"{_ON_ARBITER}::test_a_withdrawn_permit_starts_nothing",
+    ),
+    Kept(
+        PROMISE,
+        _ARBITER,
+        "    if job.cancelled_by:\n",
+        "    if False:\n",
+        f"{_ON_ARBITER}::test_a_cancelled_job_starts_nothing_more_and_is_taken_back",
+    ),
+    Kept(
+        PROMISE,
+        _PERMITS,
+        '    if permit is not None and permit.state == "spent":\n',
+        "    if False:\n",
+        f"{_ON_ARBITER}::test_a_withdrawal_after_the_first_effect_is_too_late",
+    ),
+    Kept(
+        PROMISE,
+        _PLANS,
+        "    if found != weighed:\n",
+        "    if False:\n",
+        f"{_ON_DECISIONS}::test_a_gate_cannot_close_over_a_decision_that_was_not_weighed",
+    ),
+    Kept(
+        PROMISE,
+        _GATES,
+        '    if rejections:\n        return _outcome("denied", rejections, ignored)\n',
+        "",
+        f"{_ON_GATES}::test_one_rejection_denies",
+    ),
+    Kept(
+        PROMISE,
+        _GATES,
+        "            words[decision.by] = decision\n",
+        "            words[decision.id] = decision\n",
+        f"{_ON_GATES}::test_the_last_word_of_each_person_counts",
+    ),
+    Kept(
+        PROMISE,
+        _GATES,
+        "    if decision.by == envelope.requester:\n",
+        "    if False:\n",
+        f"{_ON_GATES}::test_who_asked_or_wrote_may_not_approve_when_the_rule_says_so",
+    ),
+    Kept(
+        PROMISE,
+        _GATES,
+        "    if decision.at >= envelope.expires_at:\n",
+        "    if False:\n",
+        f"{_ON_GATES}::test_a_decision_on_something_else_is_ignored",
+    ),
+    Kept(
+        PROMISE,
+        _GATES,
+        "    if now >= plan.envelope.expires_at:\n",
+        "    if False:\n",
+        f"{_ON_GATES}::test_expiry_denies_what_is_not_satisfied",
+    ),
+)

@@ -1,0 +1,17 @@
+"""Every promise with the lines that keep it: see ``kept.py`` for how one is written down."""
+
+from __future__ import annotations
+
+from tests.promises import approved, authority, doors, evidence, heard, inverse, once, told
+from tests.promises.kept import Kept
+
+PROMISES: tuple[Kept, ...] = (
+    *approved.KEPT,
+    *once.KEPT,
+    *inverse.KEPT,
+    *heard.KEPT,
+    *authority.KEPT,
+    *told.KEPT,
+    *doors.KEPT,
+    *evidence.KEPT,
+)
