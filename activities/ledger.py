@@ -16,8 +16,10 @@ from perdure.contracts.job import (
     Admission,
     AdmitInput,
     Done,
+    FoundJob,
     JobPhase,
     JobSpec,
+    LostJob,
     NoteInput,
     RequestsInput,
     RequestsResult,
@@ -100,6 +102,20 @@ class LedgerActivities:
         if note.phase is JobPhase.done and not self._is_done(note.job_id):
             raise Refused(f"{note.job_id} is not done: the ledger knows of no plan of it that was applied.")
         self._ledger.note_job(note, workflow_id=said_by, at=_now())
+
+    @activity.defn(name=names.READ_JOB)
+    async def read_job(self, question: LostJob) -> FoundJob:
+        """Where a job stands, to start it again when its workflow is lost. Reads only."""
+        return await in_thread(lambda: self._read_job(question.job_id))
+
+    def _read_job(self, job_id: str) -> FoundJob:
+        state = self._ledger.job_state(job_id)
+        if state is None:
+            return FoundJob()
+        changed = {plan.digest for plan in self._ledger.job_plans(job_id) if plan.state == "changes_requested"}
+        words = [word for word in self._decisions.on_job(job_id) if word.digest in changed and word.edits]
+        edits = [word.edits for word in words if word.kind == "request_changes"]
+        return FoundJob(state=state.model_copy(update={"edits": edits}))
 
     def _is_at_work(self, said_by: str) -> bool:
         """Whether an application has begun anything and has not ended: else it has nothing to say."""

@@ -36,6 +36,7 @@ from perdure.deciding import Decider
 from perdure.errors import Conflict, NotFound, SetupError, UserError
 from perdure.intake import Intake
 from perdure.policy.authorize import Principal, Right, authorize
+from perdure.recovering import recover
 from perdure.runtime.messenger import Messenger
 from perdure.store.blobs import BlobStore
 from perdure.store.ledger import Ledger
@@ -241,6 +242,10 @@ class Client:
     async def retell(self) -> int:
         """Pass on decisions that workflows may not have heard of; return how many."""
         return await self._decider.retell()
+
+    async def recover(self) -> int:
+        """Start again what Temporal lost of open jobs; return of how many."""
+        return await recover(self.ledger, self.messenger)
 
     async def _admit(self, job_id: str, spec: JobSpec) -> JobView:
         ref = await asyncio.to_thread(self._pin, spec)

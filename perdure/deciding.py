@@ -168,12 +168,13 @@ class Decider:
         if decision.kind in GATE_KINDS:
             weighing = await self._tell_gate(decision)
         elif decision.kind == "cancel":
-            await self._poke(decision.job_id, Poke(about="cancel"))
+            await self._wake(decision.job_id, Poke(about="cancel"))
         elif decision.kind == "resolve":
             row = await asyncio.to_thread(self._ledger.plan, decision.digest)
             application = names.application_id(decision.job_id, row.round)
-            await self._poke(application, Poke(about="resolve"))
-            await self._poke(f"{application}/undo", Poke(about="resolve"))
+            appliers = (application, f"{application}/undo")
+            if not any([await self._poke(applier, Poke(about="resolve")) for applier in appliers]):
+                await self._wake(decision.job_id, Poke(about="gate"))
         await asyncio.to_thread(self._ledger.mark_told, decision.id)
         return weighing
 
@@ -190,14 +191,21 @@ class Decider:
                 raise Conflict(f"Your decision came too late for plan {row.digest[:8]}: {how}.") from error
             # It is in the ledger, and no gate closes before it was weighed there, be it this one or another.
             if row.state == OPEN:
-                await self._poke(decision.job_id, Poke(about="gate"))
+                await self._wake(decision.job_id, Poke(about="gate"))
             return None
 
-    async def _poke(self, workflow_id: str, poke: Poke) -> None:
+    async def _wake(self, job_id: str, poke: Poke) -> None:
+        """Make a job look into the ledger, and start again what it waits for and lost; itself too, when it is lost."""
+        if not await self._poke(job_id, poke):
+            await self._messenger.revive(job_id)
+
+    async def _poke(self, workflow_id: str, poke: Poke) -> bool:
+        """Whether it is there. One that has ended, or was never started, would have read what stands in the ledger."""
         try:
             await self._messenger.poke(workflow_id, poke)
         except NotFound:
-            return  # ended, or never started: what it would have read stands in the ledger
+            return False
+        return True
 
 
 def _says(decision: Decision, principal: Principal, said: dict[str, Any]) -> bool:

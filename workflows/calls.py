@@ -30,7 +30,7 @@ from temporalio.workflow import ActivityCancellationType, ParentClosePolicy
 
 from perdure.contracts import names
 from perdure.contracts.base import Contract, Forged
-from perdure.contracts.job import ChildEvent, ClaimInput, ClaimResult, Poke
+from perdure.contracts.job import ChildEvent, ClaimInput, ClaimResult, LostJob, Poke
 
 Result = TypeVar("Result", bound=Contract)
 
@@ -146,19 +146,25 @@ async def _start(name: str, argument: Contract, child_id: str, reuse: WorkflowID
 
 
 async def tell(workflow_id: str, event: ChildEvent) -> None:
-    """Signal a parent. A parent that has ended needs no telling: the ledger holds the same fact."""
-    try:
-        await workflow.get_external_workflow_handle(workflow_id).signal(names.CHILD_SIGNAL, event)
-    except ApplicationError as error:
-        workflow.logger.warning("%s could not be told of %s: %s", workflow_id, event.state, error)
+    """Signal a parent. A job that is not there has ended, or was lost: its thread asks the ledger which."""
+    if not await _signal(workflow_id, names.CHILD_SIGNAL, event) and workflow_id.startswith("job/"):
+        thread = names.thread_id(names.JobId.parse(workflow_id).thread)
+        await _signal(thread, names.REVIVE_SIGNAL, LostJob(job_id=workflow_id))
 
 
 async def poke(workflow_id: str, message: Poke) -> None:
     """Make a child look into the ledger. One that has ended has looked."""
+    await _signal(workflow_id, names.POKE_SIGNAL, message)
+
+
+async def _signal(workflow_id: str, signal: str, message: Contract) -> bool:
+    """Whether it could be told."""
     try:
-        await workflow.get_external_workflow_handle(workflow_id).signal(names.POKE_SIGNAL, message)
+        await workflow.get_external_workflow_handle(workflow_id).signal(signal, message)
     except ApplicationError as error:
-        workflow.logger.warning("%s could not be poked: %s", workflow_id, error)
+        workflow.logger.warning("%s could not be told %s: %s", workflow_id, signal, error)
+        return False
+    return True
 
 
 def check_place(expected: str, *also: str) -> None:

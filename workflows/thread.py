@@ -6,11 +6,22 @@ import asyncio
 from datetime import timedelta
 
 from temporalio import workflow
-from temporalio.exceptions import ApplicationError
+from temporalio.exceptions import ActivityError, ApplicationError
 
 from perdure.contracts import names
-from perdure.contracts.job import Admission, AdmitInput, ArchiveInput, ChildEvent, Done, JobState, ThreadState
-from workflows.calls import call, check_place, start_child
+from perdure.contracts.job import (
+    Admission,
+    AdmitInput,
+    ArchiveInput,
+    ChildEvent,
+    Done,
+    FoundJob,
+    JobState,
+    LostJob,
+    Poke,
+    ThreadState,
+)
+from workflows.calls import call, cause_of, check_place, poke, start_child
 
 _ARCHIVE_LIMIT = timedelta(minutes=2)
 _REMEMBERED = 50
@@ -65,6 +76,20 @@ class ThreadWorkflow:
         if event.child_id in self._open:
             self._open.remove(event.child_id)
             self._ended.append(event.child_id)
+
+    @workflow.signal(name=names.REVIVE_SIGNAL)
+    async def revive(self, lost: LostJob) -> None:
+        """Start a job again where the ledger says that it stands. One that runs, or has ended, is left alone."""
+        async with self._admitting:
+            try:
+                found = await call(names.READ_JOB, lost, FoundJob)
+            except ActivityError as error:
+                workflow.logger.warning("%s is not started again: %s", lost.job_id, cause_of(error))
+                return
+            if found.state is not None and names.JobId.parse(lost.job_id).thread == self._thread:
+                await start_child(names.JOB_WORKFLOW, found.state, lost.job_id)
+                self._open = [*(job for job in self._open if job != lost.job_id), lost.job_id]
+                await poke(lost.job_id, Poke(about="cancel"))
 
     @workflow.query(name=names.STATE_QUERY)
     def state(self) -> ThreadState:

@@ -50,10 +50,13 @@ def build_app(client: Client, *, retell_seconds: float = RETELL_SECONDS) -> Fast
 
 
 async def _retell_for_ever(client: Client, every_seconds: float) -> None:
+    recovered: int | None = None
     while True:
         try:
             if told := await client.retell():
                 log.info("passed on %d decisions that had not been told", told)
+            if recovered is None and (recovered := await client.recover()):
+                log.info("started %d jobs again that Temporal had lost", recovered)
         except PerdureError as error:
             log.warning("decisions could not be passed on: %s", error.message)
         await asyncio.sleep(every_seconds)

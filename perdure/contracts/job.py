@@ -193,6 +193,19 @@ class JobState(Contract):
     """Counts ledger notes, so that each has an idempotency key of its own."""
 
 
+class LostJob(Contract):
+    """Says that a job's workflow may be gone, and asks the ledger where it stood. Carries no authority."""
+
+    job_id: str
+
+
+class FoundJob(Contract):
+    """Where a job stands, by the ledger."""
+
+    state: JobState | None = None
+    """What to start it with again; ``None``: it has ended, or there is none."""
+
+
 class SourceOutline(Contract):
     """One gather source or check, as much as the workflow must know."""
 

@@ -27,7 +27,7 @@ from temporalio.service import RPCError, RPCStatusCode
 from perdure import errors
 from perdure.contracts import names
 from perdure.contracts.decisions import DecisionNotice, Weighing
-from perdure.contracts.job import Admission, AdmitInput, Poke, ThreadState
+from perdure.contracts.job import Admission, AdmitInput, LostJob, Poke, ThreadState
 from perdure.runtime.forgery import MissingKey
 
 Answer = TypeVar("Answer")
@@ -127,6 +127,23 @@ class Messenger:
         """Say that something was written to the ledger. Raises ``NotFound`` when the workflow is not there or ended."""
         client = await self.client()
         await self._answered(client.get_workflow_handle(workflow_id).signal(names.POKE_SIGNAL, poke), workflow_id)
+
+    async def revive(self, job_id: str) -> None:
+        """Have a job's thread look whether its workflow is lost, and start it again where the ledger says it stands."""
+        client = await self.client()
+        thread = names.JobId.parse(job_id).thread
+        asked = client.start_workflow(
+            names.THREAD_WORKFLOW,
+            ThreadState(thread=thread),
+            id=names.thread_id(thread),
+            task_queue=names.QUEUE,
+            id_conflict_policy=WorkflowIDConflictPolicy.USE_EXISTING,
+            task_timeout=TASK_LIMIT,
+            search_attributes=_generation(),
+            start_signal=names.REVIVE_SIGNAL,
+            start_signal_args=[LostJob(job_id=job_id)],
+        )
+        await self._answered(asked, f"thread {thread}")
 
     async def describe(self, workflow_id: str) -> Literal["open", "closed", "missing"]:
         """Return what Temporal knows of a workflow."""

@@ -14,7 +14,7 @@ from perdure.contracts.application import ApplicationStanding, CloseApplicationI
 from perdure.contracts.base import BlobRef, JsonDict
 from perdure.contracts.decisions import CloseGateInput, GateInput, SignedDecision
 from perdure.contracts.http import EventView, JobView, TokenView
-from perdure.contracts.job import Admission, AdmitInput, NoteInput, PlanRef
+from perdure.contracts.job import Admission, AdmitInput, JobState, NoteInput, PlanRef
 from perdure.contracts.plan import Envelope
 from perdure.store import access, arbiter, decisions, erasure, events, intents, jobs, permits, plans, standing
 from perdure.store.database import PATIENCE, Database
@@ -284,6 +284,11 @@ class Ledger:
         """Return how an application stands; ``open`` also when there is none."""
         with self.database.read() as connection:
             return standing.application_standing(connection, application_id)
+
+    def job_state(self, job_id: str) -> JobState | None:
+        """Return what a job's workflow is started with again, without edits; ``None``: it ended, or is not there."""
+        with self.database.read() as connection:
+            return standing.job_state(connection, job_id)
 
     def gate_detail(self, digest: str) -> str:
         """Return what was written about the end of a plan's gate; empty while it is open. Raises ``NotFound``."""

@@ -23,6 +23,7 @@ from perdure.contracts.application import (
 from perdure.contracts.decisions import Decision, DecisionNotice, SignedDecision, Weighing
 from perdure.contracts.job import Admission, AdmitInput, ChildEvent, JobPhase, JobState, Poke, ThreadState
 from perdure.errors import NotFound, SetupError
+from perdure.recovering import recover
 from perdure.runtime.messenger import FAILED_TASKS, Messenger
 from perdure.store.signing import DecisionKey, public_keys, verify
 from tests.hostile.forging import (
@@ -294,13 +295,57 @@ def test_id_of_a_thread_is_freed(home: Installation, squatter: str) -> None:
     assert asyncio.run(attack()).job_id == job.job_id
 
 
-def test_lost_gate_is_opened_again(home: Installation, saying: Saying) -> None:
-    """A gate that somebody ended is opened again by the next decision, which counts."""
+def terminate(home: Installation, *workflow_ids: str) -> None:
+    """End workflows: that needs no key."""
 
     async def attack() -> None:
         client = await forger(home, "no key")
-        await client.get_workflow_handle(saying.gate).terminate()
+        for workflow_id in workflow_ids:
+            await client.get_workflow_handle(workflow_id).terminate()
 
     asyncio.run(attack())
+
+
+@pytest.mark.parametrize("whom", ["gate", "job", "job and gate", "all"])
+def test_lost_gate_is_opened_again(home: Installation, saying: Saying, whom: str) -> None:
+    """Whatever of a waiting job somebody ended is started again by the next decision, which counts."""
+    lost = {
+        "gate": [saying.gate],
+        "job": [saying.job.job_id],
+        "job and gate": [saying.gate, saying.job.job_id],
+        "all": [saying.gate, saying.job.job_id, saying.thread],
+    }
+    terminate(home, *lost[whom])
     assert_undecided(home, saying)
     approve(home, saying)
+
+
+def test_job_lost_while_its_plan_is_applied_is_started_again(home: Installation, saying: Saying) -> None:
+    """An application whose job was ended ends all the same, and its job with it."""
+    begin(home, saying)
+    terminate(home, saying.job.job_id)
+    end(home, saying)
+
+
+@pytest.mark.parametrize("whom", ["application", "job and application"])
+def test_lost_application_is_started_again(home: Installation, saying: Saying, whom: str) -> None:
+    """When the API starts it looks for what Temporal lost: an application goes on, and no effect happens twice."""
+    begin(home, saying)
+    terminate(home, saying.application, *([saying.job.job_id] if "job" in whom else []))
+
+    async def look() -> int:
+        with home.ledger() as ledger:
+            return await recover(ledger, Messenger(home.temporal))
+
+    saying.let_go()
+    assert asyncio.run(look()) == 1
+    end(home, saying)
+    assert asyncio.run(look()) == 0
+
+
+def test_lost_job_can_still_be_cancelled(home: Installation, saying: Saying) -> None:
+    """A cancel reaches a job whose workflows were ended."""
+    terminate(home, saying.gate, saying.job.job_id)
+    home.post("/v1/cancel", {"decision_id": uuid.uuid4().hex, "comment": "enough"}, ref=saying.job.job_id)
+    home.wait(saying.job, JobPhase.cancelled)
+    saying.assert_unsaid()

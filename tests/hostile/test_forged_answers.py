@@ -156,8 +156,8 @@ async def complete(handle: AsyncActivityHandle, name: str) -> None:
     await handle.complete(ANSWERS[name])
 
 
-def test_liar_in_the_place_of_the_worker_changes_nothing(home: Installation, saying: Saying, tmp_path: Path) -> None:
-    """A worker with the payload key that answers every activity as it likes ends workflows, and nothing else."""
+def test_liar_in_the_place_of_the_worker_changes_nothing(home: Installation, saying: Saying) -> None:
+    """A worker with the payload key that answers as it likes ends workflows, and nothing else: the job starts again."""
     home.kill_workers()
 
     async def attack() -> JobState:
@@ -173,8 +173,7 @@ def test_liar_in_the_place_of_the_worker_changes_nothing(home: Installation, say
     assert asyncio.run(attack()).phase is JobPhase.done
     home.start_worker()
     assert_undecided(home, saying)
-    again = say(home, tmp_path / "again", saying.word)
-    approve(home, again)
+    approve(home, saying)
 
 
 def lies() -> list[Any]:

@@ -48,8 +48,8 @@ KEPT: tuple[Kept, ...] = (
     Kept(
         PROMISE,
         "perdure/deciding.py",
-        '                await self._poke(decision.job_id, Poke(about="gate"))\n',
-        "                pass\n",
+        '                await self._wake(decision.job_id, Poke(about="gate"))\n            return None\n',
+        "                pass\n            return None\n",
         f"{_FORGED}::test_lost_gate_is_opened_again",
     ),
 )
