@@ -100,17 +100,19 @@ def workflow_options() -> dict[str, Any]:
         "workflows": WORKFLOWS,
         "workflow_runner": SandboxedWorkflowRunner(restrictions=restrictions),
         "workflow_failure_exception_types": [PerdureError],
+        "interceptors": [Doorkeeper()],
     }
 
 
 def build_worker(client: Client, settings: Settings, ledger: Ledger, renderer: Renderer, **options: Any) -> Worker:
     """A worker on the one queue."""
+    how = workflow_options()
+    how["interceptors"] = [*how["interceptors"], JournalInterceptor(settings.journal)]
     return Worker(
         client,
         task_queue=names.QUEUE,
-        **workflow_options(),
         activities=build_activities(client, settings, ledger, renderer),
-        interceptors=[Doorkeeper(), JournalInterceptor(settings.journal)],
+        **how,
         sticky_queue_schedule_to_start_timeout=timedelta(seconds=1),
         max_heartbeat_throttle_interval=timedelta(seconds=1),
         graceful_shutdown_timeout=timedelta(seconds=10),
