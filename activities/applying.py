@@ -13,7 +13,7 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 from activities.ledger import Decisions
-from activities.running import again_later, made
+from activities.running import again_later, made, until_stored
 from activities.turns import StillTaken, Turns
 from perdure.contracts.application import EffectInput, EffectOutcome, EffectState, Receipt
 from perdure.contracts.base import JsonDict
@@ -271,7 +271,7 @@ class Applier:
         return self._finish(deed, "unknown", detail, {})
 
     def _finish(self, deed: Deed, state: EffectState, detail: str, result: JsonDict) -> EffectOutcome:
-        """Write the receipt: blob first, then the ledger record that names it."""
+        """Write the receipt: blob first, then the ledger record that names it. Until then only this process knows."""
         receipt = Receipt(
             application_id=deed.question.application_id,
             index=deed.question.index,
@@ -282,8 +282,8 @@ class Applier:
             result=result,
             detail=detail[:400],
         )
-        ref = self._blobs.put(receipt.model_dump_json().encode())
-        self._ledger.finish_effect(receipt, ref, at=_now())
+        ref = until_stored(lambda: self._blobs.put(receipt.model_dump_json().encode()))
+        until_stored(lambda: self._ledger.finish_effect(receipt, ref, at=_now()))
         return self._outcome(deed.question, deed.planned, state, detail)
 
     def _begin(self, deed: Deed) -> BeginEffect:

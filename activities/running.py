@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextvars
 import threading
+import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from datetime import timedelta
@@ -21,6 +22,7 @@ from perdure.store.trouble import StoreTrouble
 Result = TypeVar("Result")
 
 _BEAT_SECONDS = 1.0
+_FIRST_PAUSE_SECONDS, _LONGEST_PAUSE_SECONDS = 0.2, 10.0
 _THREADS = ThreadPoolExecutor(max_workers=32, thread_name_prefix="activity")
 
 
@@ -63,6 +65,22 @@ def made(folder: Path) -> Path:
     """Return a private folder, made when it is missing."""
     folder.mkdir(mode=0o700, parents=True, exist_ok=True)
     return folder
+
+
+def until_stored(write: Callable[[], Result]) -> Result:
+    """Return what ``write`` gives, asked again for as long as a store cannot be used.
+
+    For what nobody could find out again: an attempt that gave up here would leave an effect of unknown fate, although
+    this process knows it. If it is given out again meanwhile, the next attempt waits for its turn.
+    """
+    pause = _FIRST_PAUSE_SECONDS
+    while True:
+        try:
+            return write()
+        except StoreTrouble as trouble:
+            activity.logger.warning("%s", trouble.message)
+        time.sleep(pause)
+        pause = min(2 * pause, _LONGEST_PAUSE_SECONDS)
 
 
 def again_later(message: str, kind: str, *, after: timedelta | None = None) -> ApplicationError:
