@@ -15,7 +15,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from perdure.contracts.job import JobPhase
-from tests.support.holding import held, start_holdable
+from tests.support.holding import held, newest_log, start_holdable
 from tests.support.installation import Installation, installation, wait_until
 from tests.support.outside import Outside, make_outside
 from tests.support.people import owner, refusal
@@ -43,8 +43,7 @@ def full(disk: Path) -> Iterator[None]:
 
 def heard(home: Installation, text: str, times: int) -> None:
     """Wait until the worker has complained about ``text`` so often."""
-    log = max(home.settings.logs.glob("worker-*.log"))
-    wait_until(lambda: log.read_text().count(text) >= times, text, explain=home.worker_log)
+    wait_until(lambda: newest_log(home).count(text) >= times, text, explain=home.worker_log)
 
 
 def blobs_full(home: Installation) -> str:

@@ -38,6 +38,11 @@ def ensure_holdable(home: Installation) -> None:
         start_holdable(home)
 
 
+def newest_log(home: Installation) -> str:
+    """All that the worker that was started last has written."""
+    return (home.settings.logs / f"worker-{len(home.workers) - 1}.log").read_text(errors="replace")
+
+
 @dataclass
 class Hold:
     """One closed gate in the worker's way."""

@@ -189,7 +189,7 @@ class Installation:
 
     def worker_log(self) -> str:
         """The end of every worker's log."""
-        logs = sorted(self.settings.logs.glob("worker-*.log"))
+        logs = [self.settings.logs / f"worker-{number}.log" for number in range(len(self.workers))]
         return "\n".join(f"--- {log.name}\n{log.read_text(errors='replace')[-3000:]}" for log in logs[-3:])
 
 
