@@ -7,6 +7,7 @@ import os
 import pty
 import re
 import select
+import signal
 import struct
 import subprocess
 import sys
@@ -18,6 +19,15 @@ from types import TracebackType
 
 LIMIT_SECONDS = 30.0
 _CODES = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]")
+
+
+def _own_terminal() -> None:
+    """What a shell does for a program in the foreground: the terminal is its own, and Ctrl-C reaches it.
+
+    A test run in the background has SIGINT ignored, and a child would inherit that.
+    """
+    fcntl.ioctl(0, termios.TIOCSCTTY, 0)
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
 
 
 class Terminal:
@@ -37,7 +47,7 @@ class Terminal:
             env=dict(env),
             cwd=cwd,
             start_new_session=True,
-            preexec_fn=lambda: fcntl.ioctl(0, termios.TIOCSCTTY, 0) and None,
+            preexec_fn=_own_terminal,
         )
         os.close(theirs)
 
