@@ -6,13 +6,16 @@ import threading
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
+from datetime import UTC, datetime
 from pathlib import Path
 
 import httpx
 import pytest
 
+from perdure.contracts.decisions import Decision
 from perdure.contracts.http import DecideAnswer, JobView
 from perdure.contracts.job import JobPhase
+from perdure.store.signing import DecisionKey
 from tests.support.holding import Hold, held
 from tests.support.installation import Installation, wait_until
 from tests.support.people import Person, owner, person, refusal
@@ -130,6 +133,23 @@ def test_decision_on_an_older_plan_counts_for_nothing(working: Installation, sma
         answer_of(one.decide(new.digest, "approve"))
     working.done(job)
     small.assert_applied_once()
+
+
+def test_decision_that_counted_unheard_is_not_late(working: Installation, small: Small, people: People) -> None:
+    """One that an API recorded and died before telling counts; sent again after the end, it is not told it was late."""
+    job = working.waiting(people["mara"].start(small, "pair"))
+    with working.ledger() as ledger:
+        said = {"id": "unheard", "kind": "approve", "job_id": job.job_id, "digest": job.digest, "by": "ada"}
+        decision = Decision.model_validate(
+            {**said, "groups": ["maintainers"], "at": datetime.now(UTC), "head": ledger.head()}
+        )
+        ledger.record_decision(
+            DecisionKey.load(working.settings.keys).sign(decision), thread=job.thread, at=decision.at
+        )
+    assert answer_of(people["otto"].decide(job.digest, "approve")).weighing.outcome == "satisfied"
+    working.done(job)
+    again = answer_of(people["ada"].decide(job.digest, "approve", decision_id="unheard"))
+    assert again.weighing.outcome == "satisfied"
 
 
 def test_unknown_digest_is_nobodys_plan(working: Installation, small: Small) -> None:
