@@ -18,7 +18,7 @@ from pathlib import Path
 from perdure.client import installed_version
 from perdure.contracts.http import JobView
 from perdure.contracts.job import JobPhase
-from perdure.contracts.names import JobId, thread_id
+from perdure.contracts.names import JobId, gate_id, thread_id
 from perdure.runtime.payload_keys import KEY_FILE
 from tests.replay.stored import HISTORIES, KEY, store
 from tests.support.installation import Installation, installation, wait_until
@@ -98,6 +98,20 @@ def cancelled(home: Installation, folder: Path) -> list[JobView]:
     return [home.wait(job, JobPhase.cancelled)]
 
 
+def lost_and_started_again(home: Installation, folder: Path) -> list[JobView]:
+    """Somebody ended the job and its gate; the decision started both again."""
+    job = home.waiting(say(home, folder, "lost"))
+
+    async def terminate() -> None:
+        client = await home.temporal()
+        for workflow_id in (gate_id(job.job_id, 1), job.job_id):
+            await client.get_workflow_handle(workflow_id).terminate()
+
+    asyncio.run(terminate())
+    home.approve(job)
+    return [home.done(job)]
+
+
 def planned_only(home: Installation, folder: Path) -> list[JobView]:
     """A plan was all that was asked for."""
     return [home.done(say(home, folder, "planned", plan_only=True))]
@@ -112,6 +126,7 @@ SCENARIOS: tuple[Scenario, ...] = (
     drifted,
     expired,
     cancelled,
+    lost_and_started_again,
     planned_only,
 )
 
