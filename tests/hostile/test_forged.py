@@ -15,11 +15,10 @@ from typing import Any
 import pytest
 from temporalio.client import Client, WithStartWorkflowOperation
 from temporalio.common import WorkflowIDConflictPolicy
+from temporalio.service import RPCError
 
 from perdure.contracts import names
-from perdure.contracts.application import (
-    ApplyInput,
-)
+from perdure.contracts.application import ApplyInput
 from perdure.contracts.decisions import Decision, DecisionNotice, SignedDecision, Weighing
 from perdure.contracts.job import Admission, AdmitInput, ChildEvent, JobPhase, JobState, Poke, ThreadState
 from perdure.errors import NotFound, SetupError
@@ -105,15 +104,20 @@ async def tell_ends(client: Client, saying: Saying, *states: str) -> None:
 def test_child_events_are_only_hints(home: Installation, saying: Saying, means: Means) -> None:
     """A job that is told that its gate was satisfied, or its plan applied, asks the ledger and goes on waiting."""
 
-    async def attack(*states: str) -> None:
-        await tell_ends(await forger(home, means), saying, *states)
+    async def attack(*states: str) -> BaseException | None:
+        client = await forger(home, means)
+        await tell_ends(client, saying, *states)
+        return await tried(client.get_workflow_handle(saying.application).describe())
 
-    asyncio.run(attack("satisfied", "denied", "applied", "refused", "drift", "undone"))
+    digest = digest_of(home, saying)
+    not_there = asyncio.run(attack("satisfied", "denied", "applied", "refused", "drift", "undone"))
+    assert isinstance(not_there, RPCError)  # no applier was started on a lie
     assert_undecided(home, saying)
     begin(home, saying)
     asyncio.run(attack("applied", "undone", "refused", "stuck", "drift", "cancelled"))
     assert home.job(saying.job).phase is JobPhase.applying
     end(home, saying)
+    assert digest_of(home, saying) == digest  # nothing was planned again because of a lie
 
 
 @pytest.mark.parametrize("means", MEANS)
