@@ -45,8 +45,19 @@ class ToolFault(PerdureError):
     """A tool failed in a way that a model can react to: it is told, the loop goes on."""
 
 
+class ModelTrouble(PerdureError):
+    """No model answers now; it may pass by itself."""
+
+    retry_after_seconds: float | None = None
+    """When the provider said to come back; ``None``: it did not."""
+
+
 class StageFailed(PerdureError):
     """A stage cannot give its result: the job fails."""
+
+
+class ModelFailed(StageFailed):
+    """A model refused for good: its key, its name or the request is wrong."""
 
 
 class EffectFailed(PerdureError):
