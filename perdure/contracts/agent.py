@@ -176,12 +176,19 @@ class CallQuestion(Contract):
     tool: ToolSpec
     arguments: JsonDict
     target: str
+    """What the tool says it touches; several targets stand on lines of their own."""
     dial: Dial
     permissions: tuple[Permission, ...] = ()
     denials: tuple[Denial, ...] = ()
     reversible: bool = False
     """An external call that declares how to take it back (``delegate`` lets only such ones go by themselves)."""
     budget_left: bool = True
+    above: tuple[tuple[Permission, ...], ...] = ()
+    """Further lists (the thread's, a parent agent's), each judged for itself: the strictest answer of all holds."""
+    ceiling: Dial = Dial.delegate
+    """The highest position of the dial that counts: the thread's charter."""
+    has_sandbox: bool = False
+    """A sandbox was seen to work; ``delegate`` counts only then."""
 
 
 class CallVerdict(Contract):

@@ -136,7 +136,10 @@ class Tool(Protocol):
         ...
 
     def target(self, arguments: JsonDict) -> str:
-        """What a call with these arguments touches, for permissions: "file:src/a.py", "command:git push origin"."""
+        """What a call with these arguments touches, for permissions: "file:src/a.py", "command:git push origin".
+
+        Several targets stand on lines of their own. The same thing is always written the same way.
+        """
         ...
 
     def run(self, arguments: JsonDict, context: ToolContext) -> ToolOutcome:
