@@ -48,6 +48,7 @@ COMMANDS: Sections = {
         "down": Entry("perdure.cli.operate:down", "Stop it; open jobs wait and go on later."),
         "status": Entry("perdure.cli.operate:status", "Say whether it runs and where its data is."),
         "doctor": Entry("perdure.cli.operate:doctor", "Check this machine and say what to do."),
+        "models": Entry("perdure.cli.models:models", "List and test models; serve a scripted one."),
         "templates": Entry("perdure.cli.templates:templates", "List, show, validate and trust templates."),
         "tokens": Entry("perdure.cli.tokens:tokens", "Make and revoke tokens for other clients."),
         "key": Entry("perdure.cli.key:key", "Protect the key that signs your decisions."),
@@ -81,6 +82,12 @@ KEY: Sections = {
     }
 }
 
+MODELS: Sections = {
+    "Commands": {
+        "serve-script": Entry("perdure.cli.models:serve_script", "Answer as a model would, by a script."),
+    }
+}
+
 AUDIT: Sections = {
     "Commands": {
         "check": Entry("perdure.cli.audit:check", "Compare ledger, signatures, history and world."),
@@ -89,5 +96,5 @@ AUDIT: Sections = {
     }
 }
 
-EVERY_MAP: tuple[Sections, ...] = (COMMANDS, TEMPLATES, TOKENS, KEY, AUDIT)
+EVERY_MAP: tuple[Sections, ...] = (COMMANDS, TEMPLATES, TOKENS, KEY, MODELS, AUDIT)
 """All maps there are, for the reference and the tests."""
