@@ -12,6 +12,7 @@ from perdure.contracts.job import JobSpec, StepInput
 from perdure.contracts.names import JobId
 from perdure.contracts.template import Template
 from perdure.effects.base import Blobs
+from perdure.policy.for_each import EACH
 from perdure.policy.templates import parse_template
 
 
@@ -85,11 +86,14 @@ class JobReader:
         about = {"id": f"{job.thread}-{job.request}", "thread": job.thread, "round": self.step.round}
         return {"inputs": self.spec.inputs, "job": about, **self.results}
 
-    def render(self, value: Any) -> Any:
-        """Resolve expressions with :attr:`variables`. What has none is returned as it is, without a process."""
+    def render(self, value: Any, each: JsonDict | None = None) -> Any:
+        """Resolve expressions with :attr:`variables` and, in a step with ``for_each``, its item.
+
+        What has no expression is returned as it is, without a process.
+        """
         if not _has_expression(value):
             return value
-        return self.renderer.render(value, self.variables)
+        return self.renderer.render(value, self.variables if each is None else {**self.variables, EACH: each})
 
     def keep(self, value: Any, findings: list[str]) -> BlobRef:
         """Store one step's result the way :attr:`results` reads it."""

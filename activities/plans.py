@@ -33,6 +33,7 @@ from perdure.contracts.plan import (
 from perdure.contracts.template import ApplyStep, Template
 from perdure.effects.base import Effect, EffectContext, EffectDraft, EffectRequest, Found
 from perdure.errors import Refused, UserError
+from perdure.policy.for_each import read_items
 from perdure.workspace.processes import GroupRunner
 
 _ALONE = ReviewRule(approvals=[ApprovalRule(group="maintainers")])
@@ -79,10 +80,10 @@ class PlanActivities:
         planned: list[PlannedEffect] = []
         earlier: list[tuple[str, JsonDict]] = list(self._done_bodies(reader))
         findings = [f"{identifier} is done already, by this job." for identifier in done]
-        for part in reader.template.apply:
-            if part.id in done or not reader.render(part.when):
+        for part, identifier, each in _steps(reader):
+            if identifier in done or not reader.render(part.when, each):
                 continue
-            effect = self._plan_one(reader, part, earlier)
+            effect = self._plan_one(reader, part, identifier, each, earlier)
             planned.append(effect)
             earlier.append((effect.kind, effect.body))
         return planned, findings
@@ -106,14 +107,21 @@ class PlanActivities:
     def _done_bodies(self, reader: JobReader) -> list[tuple[str, JsonDict]]:
         return [(effect.kind, effect.body) for part in reader.step.parts for effect in self._undo.effects_of(part)]
 
-    def _plan_one(self, reader: JobReader, part: ApplyStep, earlier: list[tuple[str, JsonDict]]) -> PlannedEffect:
+    def _plan_one(
+        self,
+        reader: JobReader,
+        part: ApplyStep,
+        identifier: str,
+        each: JsonDict | None,
+        earlier: list[tuple[str, JsonDict]],
+    ) -> PlannedEffect:
         kind = self._effects[part.effect]
         request = EffectRequest(
-            id=part.id,
-            arguments=reader.render(part.arguments),
-            probe=reader.render(part.probe),
-            undo=reader.render(part.undo),
-            require=reader.render(part.require),
+            id=identifier,
+            arguments=reader.render(part.arguments, each),
+            probe=reader.render(part.probe, each),
+            undo=reader.render(part.undo, each),
+            require=reader.render(part.require, each),
             irreversible=part.irreversible,
             runs_on=part.runs_on or reader.template.runs_on,
             attempt_limit=part.attempt_limit,
@@ -122,7 +130,7 @@ class PlanActivities:
         )
         with _reading(self._tools, reader, self._scratch) as context:
             draft = kind.plan(request, context)
-        return _planned(part, kind, draft)
+        return _planned(part, identifier, kind, draft)
 
     def _envelope(
         self, reader: JobReader, rule: ReviewRule, title: str, findings: list[str], undo: UndoDraft | None = None
@@ -182,13 +190,22 @@ def review_rule(reader: JobReader) -> ReviewRule:
     )
 
 
-def _planned(part: ApplyStep, kind: Effect, draft: EffectDraft) -> PlannedEffect:
+def _steps(reader: JobReader) -> Iterator[tuple[ApplyStep, str, JsonDict | None]]:
+    """Give (step, effect id, item) of every effect that the template asks for, in order; no item without a list."""
+    for part in reader.template.apply:
+        if part.for_each is None:
+            yield part, part.id, None
+        else:
+            yield from ((part, name, item) for name, item in read_items(part, reader.render(part.for_each)))
+
+
+def _planned(part: ApplyStep, identifier: str, kind: Effect, draft: EffectDraft) -> PlannedEffect:
     """Put one planned effect together; refuse one without an inverse or a reason why there is none."""
     inverse: Inverse = draft.inverse
     if inverse.body is None and not inverse.irreversible and not inverse.none_needed:
-        raise Refused(f"Step {part.id!r} ({kind.kind}) has no inverse; declare `undo:` or `irreversible: <why>`.")
+        raise Refused(f"Step {identifier!r} ({kind.kind}) has no inverse; declare `undo:` or `irreversible: <why>`.")
     return PlannedEffect(
-        id=part.id,
+        id=identifier,
         kind=kind.kind,
         version=kind.version,
         summary=draft.summary,

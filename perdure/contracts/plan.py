@@ -51,7 +51,7 @@ class PlannedEffect(Contract):
     """One change outside the workspace: exactly what, on what condition, and its way back."""
 
     id: str
-    """The step's id in the template."""
+    """The step's id in the template; with ``for_each`` and the item's: ``tag.core``."""
     kind: str
     version: int
     """Code version of the kind: another version never applies this."""

@@ -8,7 +8,7 @@ from typing import Annotated, Any, Literal
 from pydantic import BeforeValidator, ConfigDict, Field, PrivateAttr, WithJsonSchema, model_validator
 
 from perdure.contracts.base import Contract, JsonDict
-from perdure.contracts.values import Command, Condition, Duration, Money
+from perdure.contracts.values import Command, Condition, Duration, ListExpression, Money
 
 LANGUAGE = 1
 """The only language version there is; a template of another one is refused."""
@@ -263,13 +263,15 @@ class StepVerify(Part):
 
 
 class ApplyStep(Part):
-    """One effect. ``undo`` and ``probe`` have the shape that the kind of effect wants."""
+    """One effect, or one for each item. ``undo`` and ``probe`` have the shape that the kind of effect wants."""
 
     id: str = Field(pattern=r"^[a-z][a-z0-9_-]{0,39}$")
     effect: str
     arguments: JsonDict = Field(default={}, alias="with")
     when: Condition = True
     """The step is left out of the plan when this is no."""
+    for_each: ListExpression | None = None
+    """A list of objects with an ``id``: one effect for each, in order, ``each`` in its expressions."""
     probe: Any = None
     undo: Any = None
     """``none_needed``, or how to take it back; not for kinds whose undo is built in."""

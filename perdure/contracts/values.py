@@ -83,6 +83,12 @@ def _read_condition(value: object) -> bool | str:
     raise ValueError(f"{value!r} is no condition; expected true, false or one {{{{ expression }}}}")
 
 
+def _read_expression(value: object) -> str:
+    if isinstance(value, str) and is_expression(value):
+        return value
+    raise ValueError(f"{value!r} is no expression; expected one {{{{ expression }}}} that gives a list")
+
+
 _DURATION_PATTERN = r"^(?=.)(\d+d)?(\d+h)?(\d+m)?(\d+s)?$"
 _WORD_SCHEMA: JsonDict = {"type": ["string", "integer", "boolean"]}
 _EXPRESSION_SCHEMA: JsonDict = {"type": "string", "pattern": r"^\s*\{\{[\s\S]*\}\}\s*$"}
@@ -103,6 +109,9 @@ Condition = Annotated[
     bool | str, BeforeValidator(_read_condition), WithJsonSchema({"anyOf": [{"type": "boolean"}, _EXPRESSION_SCHEMA]})
 ]
 """``true``, ``false`` or one expression. An expression counts as Jinja counts it: null, empty and 0 are no."""
+
+ListExpression = Annotated[str, BeforeValidator(_read_expression), WithJsonSchema(_EXPRESSION_SCHEMA)]
+"""One expression that gives a list."""
 
 Money = Annotated[int, BeforeValidator(parse_money), WithJsonSchema({"type": "string", "examples": ["0.50 USD"]})]
 """Written ``0.50 USD``; microdollars once read."""

@@ -9,6 +9,7 @@ from perdure.contracts.base import JsonDict
 from perdure.contracts.template import JOB_NAMES, Place, Template
 from perdure.errors import UserError
 from perdure.policy.expressions import ExpressionError, has_expression, parse_source, used_paths, whole_expression
+from perdure.policy.for_each import EACH
 from perdure.policy.inputs import read_default
 from perdure.policy.names import suggest
 
@@ -32,6 +33,7 @@ _RENDERED: tuple[tuple[tuple[str, ...], tuple[str, ...], bool], ...] = (
     (("verify", "checks", _ANY, "expect"), ("inputs", "job", "gather", "analyze", "draft"), True),
     (("verify", "checks", _ANY, "when"), ("inputs", "job", "gather", "analyze", "draft"), True),
     (("review", "requester_may_approve"), ("inputs", "job", "gather", "analyze", "draft", "verify"), True),
+    (("apply", _ANY, "for_each"), ("inputs", "job", "gather", "analyze", "draft", "verify"), True),
     (("apply", _ANY, "when"), ("inputs", "job", "gather", "analyze", "draft", "verify"), True),
     *(
         (("apply", _ANY, key), ("inputs", "job", "gather", "analyze", "draft", "verify"), False)
@@ -62,7 +64,15 @@ def _check_expressions(template: Template, raw: JsonDict) -> Iterator[Problem]:
             yield place, f"Expressions are not read in {str(place[-1])!r}; write the value out."
         else:
             whole = found[2] and len(place) == len(found[0])
-            yield from _check_source(template, place, source, names=found[1], must_be_whole=whole)
+            names = (*found[1], EACH) if _has_item(template, place) else found[1]
+            yield from _check_source(template, place, source, names=names, must_be_whole=whole)
+
+
+def _has_item(template: Template, place: Place) -> bool:
+    """Whether expressions at this place see an item of the step's ``for_each``."""
+    if place[0] != "apply" or not isinstance(place[1], int) or place[2] == "for_each":
+        return False
+    return template.apply[place[1]].for_each is not None
 
 
 def _check_source(
@@ -77,7 +87,8 @@ def _check_source(
         return
     for path in paths:
         if path[0] not in names:
-            yield place, f"There is no {path[0]!r} at this stage.{suggest(path[0], names)}"
+            where = "here: it needs a `for_each` in its apply step" if path[0] == EACH else "at this stage"
+            yield place, f"There is no {path[0]!r} {where}.{suggest(path[0], names)}"
             continue
         known = _known_inside(template, place, path[0])
         if len(path) > 1 and known is not None and path[1] not in known:
