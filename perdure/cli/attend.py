@@ -10,11 +10,12 @@ from perdure.cli.door import Door, Unreachable
 from perdure.cli.edits import edit_in_editor
 from perdure.cli.ending import say_end
 from perdure.cli.follow import follow
+from perdure.cli.lazy import ReaderLeft
 from perdure.cli.pager import show_lines
 from perdure.cli.plan_view import SHORT, diff_lines, print_plan
 from perdure.cli.plans import Kind, decide, read_job, read_plan
 from perdure.cli.session import Session
-from perdure.cli.words import clock
+from perdure.cli.words import clock, exit_code
 from perdure.contracts.base import JsonDict
 from perdure.contracts.http import JobView, Review
 from perdure.contracts.job import JobPhase
@@ -46,6 +47,9 @@ class Attendant:
             return self._go_on()
         except KeyboardInterrupt:
             return self._detach()
+        except BrokenPipeError as left:
+            # `perdure run release | head`: the job goes on, and 0 would say that it was done.
+            raise ReaderLeft(exit_code(self.job.phase)) from left
 
     def _go_on(self) -> int:
         while self.job.phase is JobPhase.waiting:

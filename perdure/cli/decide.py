@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable
 
 import click
 
@@ -14,10 +13,9 @@ from perdure.cli.follow import last_position
 from perdure.cli.plan_view import SHORT
 from perdure.cli.plans import Kind, decide, read_plan
 from perdure.cli.session import Session, command
+from perdure.cli.starting import Option, door_to_jobs, no_start_option
 from perdure.contracts.base import JsonDict
 from perdure.contracts.http import DecideAnswer, Review
-
-Option = Callable[[Callable[..., int | None]], Callable[..., int | None]]
 
 comment_option: Option = click.option("-m", "--message", "comment", default="", help="Why; signed with the decision.")
 passphrase_option: Option = click.option(
@@ -28,6 +26,7 @@ detach_option: Option = click.option("-d", "--detach", is_flag=True, help="Do no
 
 @command(
     "approve",
+    unread=codes.WAITING,
     examples=[
         ("perdure approve 7f3a91c2", "let this plan happen, and watch it"),
         ("perdure approve 7f3a91c2 -m 'checked on staging'", "with a signed comment"),
@@ -38,23 +37,29 @@ detach_option: Option = click.option("-d", "--detach", is_flag=True, help="Do no
 @comment_option
 @passphrase_option
 @detach_option
-def approve(session: Session, digest: str, comment: str, passphrase_stdin: bool, detach: bool) -> int:
+@no_start_option
+def approve(session: Session, digest: str, comment: str, passphrase_stdin: bool, detach: bool, no_start: bool) -> int:
     """Approve the plan whose digest begins with DIGEST (8 digits or more), and nothing else.
 
     Were the plan drafted again meanwhile, it has another digest and your approval does not reach it.
     """
-    with session.door() as door:
+    with door_to_jobs(session, no_start=no_start) as door:
         return send(session, door, read_plan(door, digest), "approve", comment, passphrase_stdin, detach=detach)
 
 
-@command("reject", examples=[("perdure reject 7f3a91c2 -m 'not before the freeze ends'", "the job ends here")])
+@command(
+    "reject",
+    unread=codes.WAITING,
+    examples=[("perdure reject 7f3a91c2 -m 'not before the freeze ends'", "the job ends here")],
+)
 @click.argument("digest")
 @comment_option
 @passphrase_option
 @detach_option
-def reject(session: Session, digest: str, comment: str, passphrase_stdin: bool, detach: bool) -> int:
+@no_start_option
+def reject(session: Session, digest: str, comment: str, passphrase_stdin: bool, detach: bool, no_start: bool) -> int:
     """Reject the plan whose digest begins with DIGEST. The job ends; nothing of the plan happens."""
-    with session.door() as door:
+    with door_to_jobs(session, no_start=no_start) as door:
         code = send(session, door, read_plan(door, digest), "reject", comment, passphrase_stdin, detach=detach)
     # Rejecting is what was asked for: the command did its work.
     return codes.OK if code == codes.REFUSED else code
@@ -62,31 +67,36 @@ def reject(session: Session, digest: str, comment: str, passphrase_stdin: bool, 
 
 @command(
     "request-changes",
+    unread=codes.WAITING,
     examples=[("perdure request-changes 7f3a91c2 -m 'mention the new flag'", "drafted again with your words")],
 )
 @click.argument("digest")
 @click.option("-m", "--message", "comment", required=True, help="What should be different.")
 @passphrase_option
 @detach_option
-def request_changes(session: Session, digest: str, comment: str, passphrase_stdin: bool, detach: bool) -> int:
+@no_start_option
+def request_changes(
+    session: Session, digest: str, comment: str, passphrase_stdin: bool, detach: bool, no_start: bool
+) -> int:
     """Send the plan back to draft with a comment. It returns as a new plan, shown with the difference.
 
     `perdure edit JOB` changes a version or an entry yourself.
     """
-    with session.door() as door:
+    with door_to_jobs(session, no_start=no_start) as door:
         return send(session, door, read_plan(door, digest), "request_changes", comment, passphrase_stdin, detach=detach)
 
 
-@command("withdraw", examples=[("perdure withdraw 7f3a91c2", "your approval no longer counts")])
+@command("withdraw", unread=codes.WAITING, examples=[("perdure withdraw 7f3a91c2", "your approval no longer counts")])
 @click.argument("digest")
 @comment_option
 @passphrase_option
-def withdraw(session: Session, digest: str, comment: str, passphrase_stdin: bool) -> int:
+@no_start_option
+def withdraw(session: Session, digest: str, comment: str, passphrase_stdin: bool, no_start: bool) -> int:
     """Take your approval of a plan back, as long as its first effect has not begun.
 
     Once it has, `perdure cancel JOB` stops the job and takes back what was done.
     """
-    with session.door() as door:
+    with door_to_jobs(session, no_start=no_start) as door:
         return send(session, door, read_plan(door, digest), "withdraw", comment, passphrase_stdin, detach=True)
 
 

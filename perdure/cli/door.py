@@ -8,6 +8,7 @@ import ssl
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from pathlib import Path
 from typing import Any, TypeVar
 
 import httpx
@@ -15,6 +16,7 @@ from pydantic import BaseModel, TypeAdapter, ValidationError
 
 from perdure import errors
 from perdure.contracts.http import Problem
+from perdure.runtime.state import is_running
 from perdure.settings import Settings
 
 T = TypeVar("T")
@@ -34,12 +36,29 @@ class Unreachable(errors.SetupError):
 class Door:
     """Asks the API. Every method may be called again: reads change nothing, writes carry an id of the caller's."""
 
-    def __init__(self, client: httpx.Client, where: str, socket_path: str = "") -> None:
+    def __init__(self, client: httpx.Client, where: str, data: Path | None = None) -> None:
+        """``data``: folder of the installation behind the socket ``where``; ``None`` when it is on another machine."""
         self._client = client
         self._where = where
-        self._socket_path = socket_path
+        self._data = data
         self._is_connected = False
         self._was_answered = False
+        self._was_supervised = False
+
+    def is_open(self) -> bool:
+        """Whether somebody listens here. Of another machine that is not known before it is asked: true."""
+        try:
+            self._knock()
+        except OSError:
+            return False
+        return True
+
+    def is_stopped(self) -> bool:
+        """Whether nothing is left of the installation that answered before: nobody will start its API again.
+
+        False where that cannot be known: another machine, or an API that something else than our supervisor keeps.
+        """
+        return self._was_supervised and self._data is not None and not is_running(self._data)
 
     def get(self, path: str, kind: type[T], **query: Any) -> T:
         """Read one value of ``kind``."""
@@ -62,10 +81,15 @@ class Door:
             try:
                 return ask()
             except Unreachable:
-                if not self._was_answered:
+                if not self._may_come_back():
                     raise
                 time.sleep(pause)
         return ask()
+
+    def _may_come_back(self) -> bool:
+        if self._was_answered:
+            return not self.is_stopped()
+        return self._data is not None and self.is_open()
 
     def _ask(self, method: str, path: str, query: Query, body: BaseModel | Query | None = None) -> httpx.Response:
         sent = {key: _plain(value) for key, value in query.items() if value is not None}
@@ -76,6 +100,8 @@ class Door:
         except (httpx.TransportError, OSError) as error:
             self._is_connected = False
             raise self._unreachable(error) from error
+        if not self._was_answered:
+            self._was_supervised = self._data is not None and is_running(self._data)
         self._is_connected = self._was_answered = True
         if response.is_error:
             raise _problem(response)
@@ -83,19 +109,24 @@ class Door:
 
     def _knock(self) -> None:
         """See whether somebody listens before a connection is made: httpcore leaves the socket of a vain one open."""
-        if self._socket_path and not self._is_connected:
+        if self._data is not None and not self._is_connected:
             with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as probe:
                 probe.settimeout(CONNECT_SECONDS)
-                probe.connect(self._socket_path)
+                probe.connect(self._where)
 
     def _unreachable(self, error: Exception) -> Unreachable:
         if isinstance(error, httpx.ReadTimeout):
             return Unreachable(
                 f"Perdure at {self._where} did not answer within {ANSWER_SECONDS:.0f} s. See `perdure status`."
             )
+        if self.is_stopped():
+            return Unreachable(
+                "Perdure was stopped or killed meanwhile: nothing of it runs. Open jobs keep their place. "
+                "`perdure up` starts it again, and they go on."
+            )
         if self._was_answered:
             return Unreachable(f"Perdure at {self._where} broke off ({_reason(error)}). See `perdure status`.")
-        advice = "Start it with `perdure up`." if self._socket_path else "See that PERDURE_API is its address."
+        advice = "Start it with `perdure up`." if self._data is not None else "See that PERDURE_API is its address."
         return Unreachable(f"No Perdure answers at {self._where} ({_reason(error)}). {advice}")
 
 
@@ -111,7 +142,7 @@ def open_door(settings: Settings) -> Iterator[Door]:
         base_url=remote or "http://perdure", transport=transport, headers=headers, timeout=timeout, trust_env=False
     )
     with client:
-        yield Door(client, remote or str(settings.socket), "" if remote else str(settings.socket))
+        yield Door(client, remote or str(settings.socket), None if remote else settings.data)
 
 
 def _unix_transport(path: str) -> httpx.HTTPTransport:

@@ -9,11 +9,13 @@ from perdure.cli.decide import comment_option, detach_option, passphrase_option,
 from perdure.cli.edits import changes_from_options, check_ids, edit_in_editor, read_proposal
 from perdure.cli.plans import read_plan_of
 from perdure.cli.session import Session, command
+from perdure.cli.starting import door_to_jobs, no_start_option
 from perdure.errors import UserError
 
 
 @command(
     "edit",
+    unread=codes.WAITING,
     examples=[
         ("perdure edit 1", "version and entries in your editor"),
         ("perdure edit 1 --version 2.0.0", "another version"),
@@ -32,6 +34,7 @@ from perdure.errors import UserError
 @comment_option
 @passphrase_option
 @detach_option
+@no_start_option
 def edit(
     session: Session,
     plan: str,
@@ -43,13 +46,14 @@ def edit(
     comment: str,
     passphrase_stdin: bool,
     detach: bool,
+    no_start: bool,
 ) -> int:
     """Change a waiting plan. The job drafts again and shows a new plan with the difference; you are named its author.
 
     Without options your editor ($VISUAL, $EDITOR) opens with the version and the entries.
     """
     changes = changes_from_options(version, reword, drop, add, move)
-    with session.door() as door:
+    with door_to_jobs(session, no_start=no_start) as door:
         review = read_plan_of(door, plan)
         if not changes and not session.may_ask:
             raise UserError(

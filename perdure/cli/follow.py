@@ -39,7 +39,7 @@ class Watch:
         """Give what is new, after at most ``wait`` seconds; a lost connection is made anew, and that is said.
 
         Raises:
-            Unreachable: nobody answered for ``GIVE_UP_SECONDS``.
+            Unreachable: nobody answered for ``GIVE_UP_SECONDS``, or nothing is left that could.
         """
         page = self._ask(wait)
         if page.events:
@@ -66,6 +66,8 @@ class Watch:
             return page
 
     def _lost(self, lost_at: float, error: Unreachable) -> float:
+        if self._door.is_stopped():
+            raise error
         now = time.monotonic()
         if not lost_at:
             self._say("Lost the connection to Perdure; the job goes on. Connecting again …")

@@ -23,6 +23,11 @@ Example = tuple[str, str]
 class ReaderLeft(Exception):
     """Whoever read our output went away. Not an ``OSError``: click would end the process with 1 for that."""
 
+    def __init__(self, code: int = 0) -> None:
+        super().__init__()
+        self.code = code
+        """What the process ends with."""
+
 
 def load(target: str) -> Any:
     """Return what ``module:attribute`` names."""

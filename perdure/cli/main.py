@@ -71,10 +71,10 @@ def run_line(args: list[str]) -> int:
     try:
         code = _invoke(args)
         sys.stdout.flush()
-    except (ReaderLeft, BrokenPipeError):
+    except (ReaderLeft, BrokenPipeError) as left:
         # `perdure logs 3 | head`: the reader has what it wanted.
         _drop_output()
-        return codes.OK
+        return left.code if isinstance(left, ReaderLeft) else codes.OK
     except OSError as error:
         if error.errno not in _FULL or error.filename is not None:
             raise

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import os
 from collections.abc import Iterable, Sequence
 from typing import TextIO
@@ -46,6 +47,8 @@ class Paper:
         self.moves = moves
         """Whether a line can be written over: a terminal that is not a dumb one."""
         self.columns = columns
+        self.may_go_unread = False
+        """Go on without a word when whoever reads has left, because the command's end counts: ``run --plan | head``."""
 
     @property
     def width(self) -> int:
@@ -71,8 +74,13 @@ class Paper:
 
     def write(self, painted: str) -> None:
         """Write what :meth:`paint` gave, at once."""
-        self.out.write(painted)
-        self.out.flush()
+        try:
+            self.out.write(painted)
+            self.out.flush()
+        except BrokenPipeError:
+            if not self.may_go_unread:
+                raise
+            self.out = io.StringIO()
 
     def table(self, rows: Sequence[Row], *, header: Sequence[str] = (), shrink: int = -1, indent: str = GAP) -> None:
         """Write rows in aligned columns.

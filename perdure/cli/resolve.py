@@ -6,11 +6,13 @@ from typing import Literal
 
 import click
 
+from perdure.cli import codes
 from perdure.cli.attend import Attendant
 from perdure.cli.decide import comment_option, detach_option, passphrase_option, read_passphrase
 from perdure.cli.follow import last_position
 from perdure.cli.plans import read_job, read_plan, with_passphrase
 from perdure.cli.session import Session, command
+from perdure.cli.starting import door_to_jobs, no_start_option
 from perdure.cli.words import new_id
 from perdure.contracts.http import JobView, ResolveRequest, Review
 from perdure.errors import Conflict, NotFound, UserError
@@ -20,6 +22,7 @@ Answer = Literal["done", "not_done", "stop"]
 
 @command(
     "resolve",
+    unread=codes.WAITING,
     examples=[
         ("perdure resolve 3 2 --done", "effect 2 of job 3 did happen: go on after it"),
         ("perdure resolve 3 push --not-done", "it did not happen: try it again"),
@@ -34,6 +37,7 @@ Answer = Literal["done", "not_done", "stop"]
 @comment_option
 @passphrase_option
 @detach_option
+@no_start_option
 def resolve(
     session: Session,
     job: str,
@@ -44,13 +48,14 @@ def resolve(
     comment: str,
     passphrase_stdin: bool,
     detach: bool,
+    no_start: bool,
 ) -> int:
     """Say what became of EFFECT (its number or id in the plan) whose fate nobody can tell.
 
     Perdure never tries such an effect again by itself: it would perhaps happen twice. Look at the world first.
     """
     answer = one_answer(done=done, not_done=not_done, stop=stop)
-    with session.door() as door:
+    with door_to_jobs(session, no_start=no_start) as door:
         view = read_job(door, job)
         if not view.digest:
             raise Conflict(f"{view.name} has no plan yet ({view.phase.value}): there is nothing to resolve.")

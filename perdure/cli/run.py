@@ -13,7 +13,7 @@ from perdure.cli.ending import plan_of
 from perdure.cli.follow import follow
 from perdure.cli.plan_view import SHORT, print_plan
 from perdure.cli.session import Session, command
-from perdure.cli.starting import ensure_up
+from perdure.cli.starting import ensure_up, no_start_option
 from perdure.cli.words import exit_code, new_id
 from perdure.contracts.http import JobView, SubmitRequest
 from perdure.contracts.job import JobPhase
@@ -22,6 +22,7 @@ from perdure.errors import UserError
 
 @command(
     "run",
+    unread=codes.WAITING,
     examples=[
         ("perdure run release", "plan a release of this repository"),
         ("perdure run release test='make test'", "with its tests as a check"),
@@ -34,7 +35,7 @@ from perdure.errors import UserError
 @click.argument("inputs", nargs=-1, metavar="[KEY=VALUE]...")
 @click.option("--plan", "plan_only", is_flag=True, help="Make the plan and stop; nothing can be approved.")
 @click.option("-d", "--detach", is_flag=True, help="Do not follow: print the job's name and end.")
-@click.option("--no-start", is_flag=True, help="Do not start Perdure when it is not running.")
+@no_start_option
 @click.option("--request-id", default="", metavar="ID", help="The same id twice is the same job.")
 def run(
     session: Session,
@@ -94,6 +95,7 @@ def _detached(session: Session, job: JobView) -> int:
 
 
 def _plan(session: Session, door: Door, job: JobView) -> int:
+    session.paper.may_go_unread = True  # its exit code says whether there is something to do
     job, _ = follow(door, job, session.progress)
     review = plan_of(door, job) if job.phase is JobPhase.done else None
     if session.as_json:

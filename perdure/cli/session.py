@@ -80,13 +80,16 @@ class Session:
 
     def answer(self, value: BaseModel | Sequence[BaseModel] | dict[str, Any]) -> None:
         """Write one JSON document; ASCII only, so that nothing in it can steer a terminal."""
-        click.echo(json.dumps(_plain(value), indent=2))
+        self.paper.write(json.dumps(_plain(value), indent=2) + "\n")
 
 
 def command(
-    name: str, *, examples: Sequence[Example] = (), **attrs: Any
+    name: str, *, examples: Sequence[Example] = (), unread: int = 0, **attrs: Any
 ) -> Callable[[Callable[..., int | None]], click.Command]:
-    """Make a command of a function that takes a :class:`Session` first and returns its exit code, ``None`` for 0."""
+    """Make a command of a function that takes a :class:`Session` first and returns its exit code, ``None`` for 0.
+
+    ``unread``: its exit code when whoever reads its output leaves before the end.
+    """
 
     def wrap(function: Callable[..., int | None]) -> click.Command:
         @click.pass_context
@@ -94,7 +97,7 @@ def command(
             try:
                 return function(Session(data or ctx.obj, as_json), **given)
             except BrokenPipeError as error:
-                raise ReaderLeft from error
+                raise ReaderLeft(unread) from error
 
         update_wrapper(call, function)
         made = click.command(name, cls=TeachingCommand, examples=examples, context_settings=CONTEXT, **attrs)(call)

@@ -10,6 +10,7 @@ from perdure.cli.decide import comment_option, detach_option, passphrase_option,
 from perdure.cli.follow import last_position
 from perdure.cli.plans import read_job, with_passphrase
 from perdure.cli.session import Session, command
+from perdure.cli.starting import door_to_jobs, no_start_option
 from perdure.cli.words import new_id
 from perdure.contracts.http import CancelRequest, JobView, UndoRequest
 from perdure.contracts.job import JobPhase
@@ -17,6 +18,7 @@ from perdure.contracts.job import JobPhase
 
 @command(
     "undo",
+    unread=codes.WAITING,
     examples=[
         ("perdure undo 1", "plan the way back of job 1, and ask"),
         ("perdure undo 1 --detach", "plan it; decide later by its digest"),
@@ -24,12 +26,13 @@ from perdure.contracts.job import JobPhase
 )
 @click.argument("job")
 @detach_option
-def undo(session: Session, job: str, detach: bool) -> int:
+@no_start_option
+def undo(session: Session, job: str, detach: bool, no_start: bool) -> int:
     """Take a finished job back, newest effect first, as a plan of its own that you approve.
 
     It works from the ledger alone, also days later. Only what this job did is undone, and only while it is still so.
     """
-    with session.door() as door:
+    with door_to_jobs(session, no_start=no_start) as door:
         target = read_job(door, job)
         view = door.post("/v1/undo", UndoRequest(request_id=new_id()), JobView, ref=target.job_id)
         if detach:
@@ -42,14 +45,19 @@ def undo(session: Session, job: str, detach: bool) -> int:
         return Attendant(session, door, view).attend()
 
 
-@command("cancel", examples=[("perdure cancel 3 -m 'wrong branch'", "stop; what was done is taken back")])
+@command(
+    "cancel",
+    unread=codes.WAITING,
+    examples=[("perdure cancel 3 -m 'wrong branch'", "stop; what was done is taken back")],
+)
 @click.argument("job")
 @comment_option
 @passphrase_option
 @detach_option
-def cancel(session: Session, job: str, comment: str, passphrase_stdin: bool, detach: bool) -> int:
+@no_start_option
+def cancel(session: Session, job: str, comment: str, passphrase_stdin: bool, detach: bool, no_start: bool) -> int:
     """Stop a job at its next safe point. What it has already applied is taken back."""
-    with session.door() as door:
+    with door_to_jobs(session, no_start=no_start) as door:
         target = read_job(door, job)
         seen = last_position(door, target.job_id)
         decision_id = new_id()

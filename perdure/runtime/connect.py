@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+import re
 import secrets
 import time
 from datetime import timedelta
@@ -20,6 +21,10 @@ from perdure.settings import Settings
 
 SERVER_WAIT = timedelta(seconds=20)
 LOOK_AGAIN_SECONDS = 0.02
+
+_SAID = re.compile(r'(?:message|error): "((?:[^"\\]|\\.)*)"')
+"""Where the SDK's transport, which prints its structures, says what the system said."""
+_NAMED = re.compile(r'"((?:[^"\\]|\\.)*)"')
 
 
 async def connect(
@@ -77,10 +82,20 @@ async def _embedded(settings: Settings, wait: timedelta) -> dict[str, Any]:
         await asyncio.sleep(LOOK_AGAIN_SECONDS)
 
 
+def plain_reason(error: str) -> str:
+    """What the system said, out of an error of the SDK's transport: "Connection refused"; else the text as it is."""
+    if "(" not in error:
+        return error
+    found = _SAID.findall(error) or _NAMED.findall(error)
+    return str(found[-1]) if found else error
+
+
 def _explain(settings: Settings, address: str, error: str) -> str:
+    error = plain_reason(error)
     if settings.is_embedded:
         return f"The embedded Temporal server at {address} does not answer ({error}). See {settings.logs}/temporal.log."
     return (
         f"Cannot reach Temporal at {address} ({error}). "
-        "Check TEMPORAL_ADDRESS, or unset it to use the embedded server (`perdure up`)."
+        "See that a server runs there and can be reached from here. Check TEMPORAL_ADDRESS, or unset it to use the "
+        "embedded server (`perdure up`)."
     )

@@ -28,6 +28,7 @@ from perdure import errors
 from perdure.contracts import names
 from perdure.contracts.decisions import DecisionNotice, Weighing
 from perdure.contracts.job import Admission, AdmitInput, LostJob, Poke, ThreadState
+from perdure.runtime.connect import plain_reason
 from perdure.runtime.forgery import MissingKey
 
 Answer = TypeVar("Answer")
@@ -217,7 +218,9 @@ def _translated(whom: str, limit: timedelta) -> Iterator[None]:
     except RPCError as error:
         if error.status == RPCStatusCode.NOT_FOUND:
             raise errors.NotFound(f"{whom} is not there, or has ended ({error.message}).") from error
-        raise errors.SetupError(f"Temporal cannot pass this on to {whom} ({error.message}). Try again.") from error
+        raise errors.SetupError(
+            f"Temporal cannot pass this on to {whom} ({plain_reason(error.message)}). Try again."
+        ) from error
 
 
 def _as_ours(error: BaseException) -> errors.PerdureError:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import os
 import threading
+import time
 from collections.abc import Callable
 from pathlib import Path
 
@@ -10,8 +12,9 @@ import pytest
 
 from perdure.cli import follow as following
 from perdure.contracts.job import JobPhase
+from perdure.runtime.state import LOCK_FILE, take_lock
 from tests.cli.conftest import Ended
-from tests.cli.world import DIGEST, World, serve
+from tests.cli.world import DIGEST, Cut, World, serve
 
 Call = Callable[..., Ended]
 
@@ -69,6 +72,28 @@ def test_a_server_that_stays_away_ends_the_following(call: Call, world: World, m
     ended = call("run", "release")
     assert ended.code == 69
     assert "perdure" in ended.err
+
+
+def test_an_installation_of_which_nothing_is_left_is_said_at_once(call: Call, world: World, data: Path) -> None:
+    """When the supervisor was killed nobody starts the API again: 69 within a second or two, and how to go on."""
+    supervisor = take_lock(data / LOCK_FILE)
+    assert supervisor is not None
+
+    def killed(query: dict[str, str], body: object) -> object:
+        world.routes["GET /v1/events"] = gone
+        os.close(supervisor)
+        raise Cut
+
+    def gone(query: dict[str, str], body: object) -> object:
+        raise Cut
+
+    world.routes["GET /v1/events"] = killed
+    started = time.monotonic()
+    ended = call("run", "release")
+    assert time.monotonic() - started < following.GIVE_UP_SECONDS / 4
+    assert ended.code == 69
+    assert "nothing of it runs" in ended.err and "`perdure up`" in ended.err
+    assert "Connecting again" not in ended.out
 
 
 def test_more_events_than_a_page_are_all_told(call: Call, world: World) -> None:

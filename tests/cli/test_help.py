@@ -133,3 +133,18 @@ def test_completion_prints_the_shells_script(call: Call, shell: str) -> None:
     ended = call("completion", shell)
     assert ended.code == 0
     assert "_PERDURE_COMPLETE" in ended.out
+
+
+def test_help_for_another_program_names_every_option_and_command(call: Call) -> None:
+    """`help --json` gives what the text says: commands with their sections, options with defaults, examples."""
+    whole = call("help", "--json").json
+    assert {"name": "run", "section": "Start", "help": "Start a job from a template and follow it."} in whole[
+        "commands"
+    ]
+    run = call("help", "run", "--json").json
+    options = {name: option for option in run["parameters"] for name in option["names"]}
+    assert options["--plan"]["takes_value"] is False
+    assert options["template"]["required"] is True
+    assert options["inputs"]["may_repeat"] is True
+    assert run["examples"][0]["line"] == "perdure run release"
+    assert call("help", "templates", "show", "--json").json["name"] == "perdure templates show"

@@ -23,7 +23,10 @@ Call = Callable[..., Ended]
 
 
 def test_run_starts_perdure_by_itself_and_says_so(data: Path, tmp_path: Path) -> None:
-    """Nothing runs: `run` starts it in the background, says how to stop it, and makes its plan; `down` ends it."""
+    """Nothing runs: `run` starts it in the background, says how to stop it, and makes its plan; `down` ends it.
+
+    A decision starts it too, except with --no-start.
+    """
     project = make_project(tmp_path)
 
     def line(*args: str, **env: str) -> subprocess.CompletedProcess[str]:
@@ -44,10 +47,24 @@ def test_run_starts_perdure_by_itself_and_says_so(data: Path, tmp_path: Path) ->
         asked = line("up", PERDURE_LISTEN=door)
         assert f"Nothing listens on {door}" in asked.stderr and "`perdure down`, then `perdure up`" in asked.stderr
         assert "Nothing listens" not in line("up").stderr
+        digest = next(job["digest"] for job in json.loads(line("jobs", "--json").stdout) if job["phase"] == "waiting")
+        line("down")
+        assert line("reject", digest, "--no-start").returncode == 69
+        rejected = line("reject", digest)
+        assert "Started Perdure in the background" in rejected.stderr
+        assert rejected.returncode == 0, rejected.stderr
     finally:
         stopped = line("down")
     assert "Stopped." in stopped.stdout
     assert line("status").returncode == 69
+
+
+def test_a_decision_where_nothing_was_ever_installed_starts_nothing(call: Call, data: Path) -> None:
+    """There is no plan to decide on: it says that nobody answers, and makes no installation."""
+    ended = call("approve", "7f3a91c2")
+    assert ended.code == 69
+    assert "perdure up" in ended.err
+    assert list(data.iterdir()) == []
 
 
 def test_status_of_nothing_says_how_to_start(call: Call) -> None:

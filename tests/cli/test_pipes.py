@@ -5,8 +5,12 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
 
+import pytest
+
+from perdure.contracts.job import JobPhase
 from tests.cli.world import World
 from tests.support.installation import ROOT
 
@@ -22,6 +26,36 @@ def test_a_reader_that_leaves_early_is_no_error(world: World, data: Path) -> Non
     assert ended.stdout.count("\n") == 1
     assert ended.stderr == ""
     assert ended.returncode == 0
+
+
+@pytest.mark.parametrize(("line", "code"), [("run release --plan", 2), ("run release", 3), ("approve 7f3a91c2", 3)])
+def test_what_goes_on_unread_ends_with_its_own_code(world: World, data: Path, line: str, code: int) -> None:
+    """`run --plan | head -1` still ends with 2 for changes; what goes on in the background never says "done"."""
+
+    def tell_much(then: Callable[[], None]) -> None:
+        for number in range(3000):
+            world.stage("gather", f"source-{number}", "x" * 60, "failed")
+        then()
+
+    def end_planned() -> None:
+        world.draft()
+        world.move(JobPhase.done)
+
+    world.on_submit = lambda: tell_much(end_planned if "--plan" in line else world.draft)
+    world.on_decide = lambda kind: tell_much(lambda: world.move(JobPhase.applying))
+    if line.startswith("approve"):
+        world.draft()
+    process = subprocess.Popen(
+        [sys.executable, "-m", "perdure", *line.split()],
+        env={**os.environ, "PYTHONPATH": str(ROOT)},
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+    )
+    assert process.stdout is not None
+    process.stdout.close()
+    process.stdout = None
+    _, said = process.communicate(timeout=60)
+    assert (process.returncode, said) == (code, b"")
 
 
 def test_output_that_is_not_utf_8_is_still_complete(world: World, data: Path) -> None:

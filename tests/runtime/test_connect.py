@@ -132,3 +132,17 @@ def test_starting_needs_no_sdk(module: str) -> None:
     code = f"import sys, perdure.runtime.{module}; print({heavy} & set(sys.modules))"
     done = subprocess.run([sys.executable, "-P", "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout == "set()\n"
+
+
+@pytest.mark.parametrize(("host", "said"), [("127.0.0.1", "Connection refused"), ("nosuch.invalid", "lookup")])
+async def test_an_unreachable_cluster_is_said_in_words(keyed: Settings, host: str, said: str) -> None:
+    """What happened, which address, what to do: nothing of the transport's own structures."""
+    with socket.socket() as unused:
+        unused.bind(("127.0.0.1", 0))
+        address = f"{host}:{unused.getsockname()[1]}"
+    with pytest.raises(SetupError) as caught:
+        await connect(replace(keyed, temporal_address=address))
+    message = caught.value.message
+    assert message.startswith(f"Cannot reach Temporal at {address} (") and said in message
+    assert "Check TEMPORAL_ADDRESS" in message
+    assert "tonic" not in message and "{" not in message
