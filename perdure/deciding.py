@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from datetime import UTC, datetime
 from typing import Any
 
 from perdure.contracts import names
-from perdure.contracts.base import BlobRef
+from perdure.contracts.base import BlobRef, JsonDict
 from perdure.contracts.decisions import Decision, DecisionNotice, Edits, SignedDecision, Weighing
 from perdure.contracts.http import CancelRequest, DecideRequest, JobView, ResolveRequest
 from perdure.contracts.job import Poke
@@ -16,11 +16,13 @@ from perdure.contracts.plan import Plan
 from perdure.errors import Conflict, NotFound, PerdureError, SetupError, UserError
 from perdure.policy.authorize import Principal
 from perdure.policy.gates import GATE_KINDS
+from perdure.rules.base import Rule
 from perdure.runtime.messenger import Messenger
 from perdure.store.blobs import BlobStore
 from perdure.store.ledger import Ledger
 from perdure.store.plans import OPEN, describe_end
 from perdure.store.reading import Reader
+from perdure.store.results import read_results
 from perdure.store.signing import DecisionKey
 
 UNHEARD = ("expired", "cancelled", "superseded")
@@ -41,6 +43,7 @@ class Decider:
         reader: Reader,
         key: DecisionKey,
         messenger: Messenger,
+        rules: Mapping[str, Rule],
         now: Callable[[], datetime] = lambda: datetime.now(UTC),
     ) -> None:
         self._ledger = ledger
@@ -48,6 +51,7 @@ class Decider:
         self._reader = reader
         self._key = key
         self._messenger = messenger
+        self._rules = rules
         self._now = now
 
     async def decide(self, principal: Principal, digest: str, request: DecideRequest) -> Weighing:
@@ -150,8 +154,21 @@ class Decider:
             )
         if not request.changes and not request.comment.strip():
             raise UserError("What should be different? Give a comment or an edit. Nothing was decided.")
+        if request.changes:
+            self._check_edits(plan, request.changes)
         edits = Edits(by=principal.name, comment=request.comment, changes=request.changes)
         return self._blobs.put_json(edits.model_dump(mode="json"))
+
+    def _check_edits(self, plan: Plan, changes: JsonDict) -> None:
+        """Ask the rules whose values are edited: a mistake costs no round. Raises ``UserError`` with every problem."""
+        results = read_results(self._ledger, self._blobs, plan.envelope.job_id, plan.envelope.round)
+        problems: list[str] = []
+        for value in results["analyze"].values():
+            rule = self._rules.get(value.get("rule", "")) if isinstance(value, dict) else None
+            if rule is not None and rule.check_edits is not None:
+                problems += rule.check_edits(changes, value, results)
+        if problems:
+            raise UserError(f"{' '.join(problems)} Nothing was recorded.")
 
     async def _tell_or_explain(self, signed: SignedDecision) -> Weighing | None:
         try:

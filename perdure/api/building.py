@@ -52,7 +52,7 @@ def make_client(
         blobs=blobs,
         reader=reader,
         intake=intake,
-        decider=Decider(ledger, blobs, reader, key, messenger),
+        decider=Decider(ledger, blobs, reader, key, messenger, rules),
         auditor=Auditor(ledger, blobs, keys, effects, messenger),
         messenger=messenger,
         is_embedded=settings.is_embedded,

@@ -121,11 +121,13 @@ class Attendant:
         show_lines(self._paper, diff_lines(self._paper, review.diff or "No file changes."))
 
     def _edit(self, review: Review) -> bool | None:
-        changes = edit_in_editor(self._door, review)
-        if changes is None:
+        def send(changes: JsonDict) -> bool:
+            return self._decide(review, "request_changes", changes=changes)
+
+        done = edit_in_editor(self._door, review, send)
+        if done is None:
             self._paper.line(("Nothing was edited.", "dim"))
-            return None
-        return self._decide(review, "request_changes", changes=changes)
+        return done
 
     def _changes(self, review: Review) -> bool | None:
         comment = ask_text(self._paper, "What should change? ")

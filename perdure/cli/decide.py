@@ -109,14 +109,34 @@ def send(
     passphrase_stdin: bool,
     *,
     detach: bool,
-    changes: JsonDict | None = None,
 ) -> int:
     """Send a decision, say what it amounts to, and follow what comes of it unless ``detach``."""
     seen = last_position(door, review.job.job_id)
     passphrase = read_passphrase() if passphrase_stdin else ""
-    answer = decide(
+    answer = deliver(session, door, review, kind, comment, passphrase)
+    return follow_up(session, door, review, kind, answer, after=seen, detach=detach)
+
+
+def deliver(
+    session: Session,
+    door: Door,
+    review: Review,
+    kind: Kind,
+    comment: str,
+    passphrase: str,
+    *,
+    changes: JsonDict | None = None,
+) -> DecideAnswer:
+    """Send a decision on a plan; return what it amounts to."""
+    return decide(
         door, review.digest, kind, comment=comment, changes=changes, passphrase=passphrase, may_ask=session.may_ask
     )
+
+
+def follow_up(
+    session: Session, door: Door, review: Review, kind: Kind, answer: DecideAnswer, *, after: int, detach: bool
+) -> int:
+    """Say what a decision amounts to, and follow what comes of it from a position on, unless ``detach``."""
     _say(session, review, kind, answer)
     pending = answer.weighing.outcome in {"pending", "withdrawn"}
     if detach or pending:
@@ -125,7 +145,7 @@ def send(
         return codes.WAITING if pending and kind != "withdraw" else codes.OK
     attendant = Attendant(session, door, answer.job)
     attendant.own.add(answer.decision_id)
-    return attendant.attend(after=seen, decided=review.digest)
+    return attendant.attend(after=after, decided=review.digest)
 
 
 def read_passphrase() -> str:

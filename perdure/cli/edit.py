@@ -5,11 +5,14 @@ from __future__ import annotations
 import click
 
 from perdure.cli import codes
-from perdure.cli.decide import comment_option, detach_option, passphrase_option, send
-from perdure.cli.edits import changes_from_options, check_ids, edit_in_editor, read_proposal
+from perdure.cli.decide import comment_option, deliver, detach_option, follow_up, passphrase_option, read_passphrase
+from perdure.cli.edits import changes_from_options, edit_in_editor
+from perdure.cli.follow import last_position
 from perdure.cli.plans import read_plan_of
 from perdure.cli.session import Session, command
 from perdure.cli.starting import door_to_jobs, no_start_option
+from perdure.contracts.base import JsonDict
+from perdure.contracts.http import DecideAnswer
 from perdure.errors import UserError
 
 
@@ -59,10 +62,14 @@ def edit(
             raise UserError(
                 "Nothing to edit was given, and no terminal to open an editor on. See `perdure edit --help`."
             )
-        if any("id" in one for one in changes.get("entries", [])):
-            check_ids(read_proposal(door, review), changes)
-        changes = changes or edit_in_editor(door, review) or {}
-        if not changes:
+        seen = last_position(door, review.job.job_id)
+        passphrase = read_passphrase() if passphrase_stdin else ""
+
+        def send(wanted: JsonDict) -> DecideAnswer:
+            return deliver(session, door, review, "request_changes", comment, passphrase, changes=wanted)
+
+        answer = send(changes) if changes else edit_in_editor(door, review, send)
+        if answer is None:
             session.paper.line(("Nothing was edited.", "dim"))
             return codes.OK
-        return send(session, door, review, "request_changes", comment, passphrase_stdin, detach=detach, changes=changes)
+        return follow_up(session, door, review, "request_changes", answer, after=seen, detach=detach)

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import io
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeVar
 
 import click
 from ruamel.yaml import YAML
@@ -16,7 +16,9 @@ from perdure.cli.door import Door
 from perdure.contracts.base import JsonDict
 from perdure.contracts.http import ArtifactView, Review
 from perdure.contracts.visible import visible
-from perdure.errors import UserError
+from perdure.errors import Conflict, UserError
+
+T = TypeVar("T")
 
 _HEAD = """\
 # The plan {digest} of {job}: {title}
@@ -62,24 +64,13 @@ def changes_from_options(
     return _changes(version, entries)
 
 
-def check_ids(before: Proposal, changes: JsonDict) -> None:
-    """See that every entry that is to change is one of the plan's; more or fewer digits of its id are fine.
+def edit_in_editor(door: Door, review: Review, send: Callable[[JsonDict], T]) -> T | None:
+    """Open the plan's version and entries in the reader's editor and send what was changed; ``None`` when nothing was.
+
+    What cannot be read or is refused is told, and the editor opens again with what was typed.
 
     Raises:
-        UserError: there is none of that id; the message names those that are there.
-    """
-    known = [entry.id for entry in before.entries]
-    for change in changes.get("entries", []):
-        wanted = change.get("id", "")
-        if wanted and not any(one.startswith(wanted) or wanted.startswith(one) for one in known):
-            raise UserError(f"No entry has the id {wanted!r}; expected one of {', '.join(known)}. Nothing was sent.")
-
-
-def edit_in_editor(door: Door, review: Review) -> JsonDict | None:
-    """Open the plan's version and entries in the reader's editor; ``None`` when nothing was changed.
-
-    Raises:
-        UserError: the plan has nothing to edit, or the text cannot be read; what was typed is in the message's file.
+        UserError: the plan has nothing to edit.
     """
     before = read_proposal(door, review)
     text = write_form(before, review)
@@ -88,7 +79,10 @@ def edit_in_editor(door: Door, review: Review) -> JsonDict | None:
         if edited is None:
             return None
         try:
-            return compare(before, read_form(edited)) or None
+            changes = compare(before, read_form(edited))
+            return send(changes) if changes else None
+        except Conflict:
+            raise  # the plan is past deciding: typing helps no more
         except UserError as error:
             click.echo(visible(error.message, keep_lines=True), err=True)
             if not click.confirm("Open the editor again?", default=True, err=True):

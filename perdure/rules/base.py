@@ -69,6 +69,11 @@ class RuleResult:
 
 RuleFunction = Callable[[JsonDict, RuleContext], RuleResult]
 
+EditCheck = Callable[[JsonDict, JsonDict, JsonDict], list[str]]
+"""Gets (a reviewer's ``Edits.changes``, the rule's value in the plan, all results of the plan's stages).
+
+Returns why they cannot be made, one sentence each."""
+
 
 @dataclass(frozen=True)
 class Rule:
@@ -83,6 +88,8 @@ class Rule:
     """Keys of ``with`` that may be there."""
     about: str = ""
     """One line for the reference."""
+    check_edits: EditCheck | None = None
+    """Of an analysis whose value reviewers may edit: asked before an edit is recorded."""
 
 
-__all__ = ["DraftSpace", "FileChange", "Rule", "RuleClass", "RuleContext", "RuleFunction", "RuleResult"]
+__all__ = ["DraftSpace", "EditCheck", "FileChange", "Rule", "RuleClass", "RuleContext", "RuleFunction", "RuleResult"]

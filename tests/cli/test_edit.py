@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
+from pathlib import Path
 
 import pytest
 from hypothesis import given
@@ -12,7 +13,7 @@ from hypothesis import strategies as st
 from perdure.cli.edits import Entry, Proposal, compare, read_form, write_form
 from perdure.errors import UserError
 from tests.cli.conftest import Ended
-from tests.cli.world import DIGEST, SECOND, World
+from tests.cli.world import DIGEST, SECOND, Answer, World
 
 Call = Callable[..., Ended]
 
@@ -110,16 +111,41 @@ def test_an_edit_that_says_nothing_is_refused(call: Call, world: World, options:
     assert world.sent("POST /v1/plans") == []
 
 
-@pytest.mark.parametrize("options", [["--reword", "fffffff=x"], ["--drop", "fffffff"], ["--move", "fffffff=Fixed"]])
-def test_an_option_with_an_unknown_id_is_refused(call: Call, world: World, options: list[str]) -> None:
-    """A mistyped id costs no round: 64 with the ids that are there, nothing sent. More digits of one are fine."""
+def test_what_the_api_refuses_is_told_with_its_code(call: Call, world: World) -> None:
+    """A mistyped id, version or section costs no round: 64 with what is legal, and nothing is followed."""
+    world.draft()
+
+    def refuse(query: dict[str, str], body: object) -> object:
+        raise Answer("UserError", "No entry has the id 'fffffff'; expected one of a41c9e0.", 422, 64)
+
+    world.routes["POST /v1/plans"] = refuse
+    ended = call("edit", "1", "--drop", "fffffff")
+    assert (ended.code, "expected one of a41c9e0" in ended.err) == (64, True)
+
+
+def test_a_refused_form_opens_again(terminal: Callable[..., object], world: World, tmp_path: Path) -> None:
+    """What was typed into the editor is not lost when the API refuses it: the editor opens again with it."""
     world.draft()
     entries = [{"id": "a41c9e0", "section": "Added", "text": "bulk import"}]
     world.put("analyze", json.dumps({"version": "1.3.0", "entries": entries}).encode())
-    ended = call("edit", "1", *options)
-    assert (ended.code, "expected one of a41c9e0" in ended.err) == (64, True)
-    assert world.sent("POST /v1/plans") == []
-    assert call("edit", "1", *[one.replace("fffffff", "a41c9e0d5") for one in options], "--detach").code == 0
+    versions: list[str] = []
+
+    def judge(query: dict[str, str], body: dict[str, dict[str, str]]) -> object:
+        versions.append(body["changes"]["version"])
+        if len(versions) == 1:
+            raise Answer("UserError", "Version 0.9.0 is not above the last release 1.2.0.", 422, 64)
+        return decided(query, body)
+
+    decided = world.routes["POST /v1/plans"]
+    world.routes["POST /v1/plans"] = judge
+    editor = tmp_path / "editor"
+    editor.write_text("#!/bin/sh\nsed -i -e 's/0[.]9[.]0/1.4.0/;t' -e 's/1[.]3[.]0/0.9.0/' \"$1\"\n")
+    editor.chmod(0o755)
+    shown = terminal("edit", "1", "--detach", VISUAL=str(editor))
+    shown.expect("not above the last release")  # type: ignore[attr-defined]
+    shown.type("y\n")  # type: ignore[attr-defined]
+    assert shown.end() == 0  # type: ignore[attr-defined]
+    assert versions == ["0.9.0", "1.4.0"]
 
 
 def test_a_job_without_entries_says_what_to_do_instead(terminal: Callable[..., object], world: World) -> None:

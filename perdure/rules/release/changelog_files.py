@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import codecs
 import re
+from collections import Counter
 from collections.abc import Iterator
 from typing import Any
 
@@ -26,15 +27,18 @@ _VERSION_LINE = re.compile(r"^\W{0,6}(?:version|release)?\W{0,3}v?\d+\.\d+(?:\.\
 _NOTHING = re.compile(
     r"(?:nothing (?:has )?changed(?: yet)?|no changes(?: yet)?|nothing yet|n/a|tbd|none)[.!]*", re.IGNORECASE
 )
+_LOOKED = 40
+"""So many versions are looked at for the names of sections."""
+_MOST_SECTIONS = 20
 _MARKS = ((codecs.BOM_UTF16_LE, "utf-16-le"), (codecs.BOM_UTF16_BE, "utf-16-be"))
 
 
 def describe_changelog(tree: CommitTree) -> tuple[JsonDict, list[str]]:
-    """Return ({path, format, unreleased: [{section, text}]}, findings) of a package's changelog in a commit.
+    """Return ({path, format, unreleased: [{section, text}], sections}, findings) of a package's changelog in a commit.
 
     The first file with a known name that has versions or a section of what is to come is it, in the package's folder
     or its documentation; else the first that has a known name. ``format`` is a markup's name, ``absent`` (``path`` is
-    the one to create) or ``unsupported`` (nothing is written).
+    the one to create) or ``unsupported`` (nothing is written). ``sections`` are headings that its versions have.
 
     Raises:
         UserError: it is a symbolic link, or what waits in it is not UTF-8.
@@ -44,7 +48,7 @@ def describe_changelog(tree: CommitTree) -> tuple[JsonDict, list[str]]:
         text = decode_changelog(data).removeprefix("\ufeff")
         form, changelog = _read(text, _ENDINGS[ending])
         if changelog is not None and (changelog.versions or changelog.unreleased):
-            return _describe(path, form, _read_waiting(changelog, path)), []
+            return _describe(path, form, _read_waiting(changelog, path), _list_sections(changelog)), []
         first = first or _explain(path, form, text, changelog)
     return first or (_describe(join(tree.folder, NEW_NAME), "absent"), [])
 
@@ -127,5 +131,14 @@ def _encoding(data: bytes) -> str:
     return next((name for mark, name in _MARKS if data.startswith(mark)), "utf-8")
 
 
-def _describe(path: str, form: str, unreleased: list[dict[str, Any]] | None = None) -> JsonDict:
-    return {"path": path, "format": form, "unreleased": unreleased or []}
+def _list_sections(changelog: Changelog) -> list[str]:
+    """The headings inside of the sections of versions, most frequent first."""
+    listed = (read_items(changelog.lines[one.body : one.end], changelog.markup) for one in changelog.versions[:_LOOKED])
+    counts = Counter(name for items in listed for name in {" ".join(section.split()) for section, _ in items})
+    return [name for name, _ in counts.most_common(_MOST_SECTIONS) if name]
+
+
+def _describe(
+    path: str, form: str, unreleased: list[dict[str, Any]] | None = None, sections: list[str] | None = None
+) -> JsonDict:
+    return {"path": path, "format": form, "unreleased": unreleased or [], "sections": sections or []}

@@ -11,6 +11,8 @@ from perdure.contracts.decisions import Edits
 from perdure.rules.release.entries import Entry, clean_text, find_section
 from perdure.rules.release.evidence import made_id
 
+OPERATIONS = ("reword", "move", "drop", "add")
+
 _LEAST_ID = 4
 
 
@@ -43,7 +45,7 @@ def _apply(edited: Edited, change: Any, by: str) -> None:
     if op == "add":
         _add(edited, change, by)
         return
-    places = _find_places(edited.entries, wanted)
+    places = find_ids([entry.id for entry in edited.entries], wanted)
     if op not in ("reword", "move", "drop") or len(places) != 1:
         edited.findings.append(_explain(edited.entries, op, wanted, len(places), by))
     elif op == "drop":
@@ -74,15 +76,15 @@ def _add(edited: Edited, change: JsonDict, by: str) -> None:
     edited.entries.append(replace(added, reason=f"{section}: {text.splitlines()[0]}"))
 
 
-def _find_places(entries: Sequence[Entry], wanted: str) -> list[int]:
-    """Positions of entries with this id; else of those where one id begins the other (digits shown may differ)."""
-    exact = [place for place, entry in enumerate(entries) if entry.id == wanted]
+def find_ids(known: Sequence[str], wanted: str) -> list[int]:
+    """Positions of the ids that ``wanted`` names: the same, else those of which one begins the other."""
+    exact = [place for place, one in enumerate(known) if one == wanted]
     if exact or len(wanted) < _LEAST_ID:
         return exact
     return [
         place
-        for place, entry in enumerate(entries)
-        if entry.id.startswith(wanted) or (len(entry.id) >= _LEAST_ID and wanted.startswith(entry.id))
+        for place, one in enumerate(known)
+        if one.startswith(wanted) or (len(one) >= _LEAST_ID and wanted.startswith(one))
     ]
 
 

@@ -13,6 +13,7 @@ from perdure.rules.git_commits import commit_from_json
 from perdure.rules.git_history import NAME as HISTORY
 from perdure.rules.release.bump import Last, Suggestion
 from perdure.rules.release.choice import Numbering, choose_version
+from perdure.rules.release.edit_checks import find_edit_problems
 from perdure.rules.release.edits import Edited, apply_edits
 from perdure.rules.release.evidence import Gathered, collect_entries, find_consumed
 from perdure.rules.release.habits import habits_from_json
@@ -125,4 +126,5 @@ RULE = Rule(
     needs=frozenset({"from"}),
     takes=frozenset({"scheme", "version", "pre"}),
     about="Entries with sources, and the next version with reasons.",
+    check_edits=find_edit_problems,
 )
