@@ -10,11 +10,12 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from perdure.rules.git_commits import Commit
+from perdure.rules.release.bump import ask_to_leave, leaves_initial_development
 from perdure.rules.release.last_release import LastRelease
 from perdure.rules.release.release_commits import is_release_commit, read_announcement
 from perdure.rules.release.reverts import cancel_reverts
 from perdure.rules.release.tags import TagForm
-from perdure.rules.release.versions import BUMPS, VersionScheme
+from perdure.rules.release.versions import BUMPS, VersionScheme, is_zero_major
 
 
 def begin_at_announced(
@@ -23,8 +24,10 @@ def begin_at_announced(
     """Return (last release, commits since it): moved on to the newest release that ``commits`` (newest first) announce.
 
     An announced version counts when its tag exists, or when it is the very next step. One without a tag does not count
-    when nothing came after it: then it is this release that somebody has begun by hand.
+    when nothing came after it: then it is this release that somebody has begun by hand. It does not end
+    0.x either: it is named.
     """
+    last = _name_leaving(last, commits, names, form, scheme)
     found = _find_announced(last, commits, set(names), form, scheme)
     if found is None:
         return last, list(commits)
@@ -53,9 +56,27 @@ def _find_announced(
         if not scheme.is_legal(version) or not scheme.is_final(version):
             continue
         is_next = scheme.name != "calver" and version in [scheme.bump(reached, step) for step in BUMPS]
+        is_next = is_next and not leaves_initial_development(version, last.version, scheme)
         if scheme.key(version) > scheme.key(reached) and (is_next or form.write(version) in names):
             found, reached = (commit, version), version
     return found
+
+
+def _name_leaving(
+    last: LastRelease, commits: Sequence[Commit], names: Sequence[str], form: TagForm, scheme: VersionScheme
+) -> LastRelease:
+    """Ask, when a commit announces a version beyond 0.x that no tag names."""
+    if not last.version or not is_zero_major(scheme, last.version):
+        return last
+    undone = cancel_reverts(commits).ids
+    for commit in commits:
+        said = "" if commit.is_merge or commit.id in undone else read_announcement(commit.subject) or ""
+        version = form.read(said) or said
+        if leaves_initial_development(version, last.version, scheme) and form.write(version) not in names:
+            told = f"{commit.short} announces {version} and no tag names it; {last.version} is still the last release."
+            finding = f"{told} {ask_to_leave(scheme.final(version))}"
+            return replace(last, finding=" ".join(filter(None, (last.finding, finding))))
+    return last
 
 
 def _without_ancestors(commits: Sequence[Commit], start: Commit) -> list[Commit]:

@@ -54,7 +54,8 @@ def suggest_version(entries: Sequence[Entry], last: Last, scheme: VersionScheme)
     reasons = _name_evidence(entries, bump)
     step = soften_bump(bump, last.version, scheme)
     if step != bump:
-        reasons.insert(0, f"{last.version} is initial development (0.x): a breaking change is a {step} step there.")
+        told = f"{last.version} is initial development (0.x): a breaking change is a {step} step there."
+        reasons.insert(0, f"{told} {ask_to_leave(scheme.bump(scheme.final(last.version), bump))}")
     if scheme.is_final(last.version):
         version = scheme.bump(last.version, step)
         return _respect_candidate(Suggestion(version, step, reasons), last, scheme)
@@ -86,6 +87,17 @@ def suggest_pre_release(entries: Sequence[Entry], last: Last, scheme: VersionSch
 def soften_bump(bump: Bump, last: str, scheme: VersionScheme) -> Bump:
     """Return the step under the 0.x policy: a breaking change is minor there (1.0.0 is a decision, no accident)."""
     return "minor" if bump == "major" and is_zero_major(scheme, last) else bump
+
+
+def leaves_initial_development(version: str, last: str, scheme: VersionScheme) -> bool:
+    """Whether ``version`` would end 0.x. That is a person's decision: nothing that was read leads there by itself."""
+    known = bool(last) and scheme.is_legal(last) and scheme.is_legal(version)
+    return known and is_zero_major(scheme, last) and not is_zero_major(scheme, version)
+
+
+def ask_to_leave(version: str) -> str:
+    """The question that a person answers, with the command."""
+    return f"To end 0.x is a person's decision: `perdure edit JOB --version {version}` makes it."
 
 
 def find_illegal(version: str, last: Last, taken: Sequence[str], form: TagForm, scheme: VersionScheme) -> str:

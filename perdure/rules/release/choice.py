@@ -8,7 +8,15 @@ from dataclasses import dataclass
 
 from perdure.errors import UserError
 from perdure.rules.git_commits import Commit
-from perdure.rules.release.bump import Last, Suggestion, find_illegal, suggest_pre_release, suggest_version
+from perdure.rules.release.bump import (
+    Last,
+    Suggestion,
+    ask_to_leave,
+    find_illegal,
+    leaves_initial_development,
+    suggest_pre_release,
+    suggest_version,
+)
 from perdure.rules.release.edits import Edited
 from perdure.rules.release.entries import Entry
 from perdure.rules.release.tags import TagForm
@@ -39,6 +47,15 @@ class Numbering:
         """Return which rule a version breaks; empty when it is legal."""
         return find_illegal(version, self.last, self.taken, self.form, self.scheme)
 
+    def leaves_initial_development(self, version: str) -> bool:
+        """Whether a version would end 0.x."""
+        return leaves_initial_development(version, self.last.version, self.scheme)
+
+    def say_chosen(self, said: str, version: str) -> Suggestion:
+        """Return a version that a person chose, with the reason, and that it ends 0.x where it does."""
+        more = ", and that ends initial development (0.x)" if self.leaves_initial_development(version) else ""
+        return Suggestion(version, "chosen", [f"{said}{more}."])
+
 
 @dataclass(frozen=True)
 class Wish:
@@ -46,9 +63,11 @@ class Wish:
 
     version: str
     reason: str
-    """A sentence for the plan when it is taken."""
+    """For the plan when it is taken, without its full stop."""
     who: str
     """For the finding when it is not: "rhea"."""
+    is_person: bool = True
+    """Whether a person says so, about this release: only a person ends 0.x."""
 
 
 def find_release_as(commits: Sequence[Commit]) -> list[Wish]:
@@ -57,7 +76,9 @@ def find_release_as(commits: Sequence[Commit]) -> list[Wish]:
         match = _RELEASE_AS.search(commit.body) if "elease-" in commit.body else None
         if match:
             version = match["version"]
-            return [Wish(version, f"{version} is asked for by {commit.short} (Release-As).", commit.short)]
+            return [
+                Wish(version, f"{version} is asked for by {commit.short} (Release-As)", commit.short, is_person=False)
+            ]
     return []
 
 
@@ -69,17 +90,24 @@ def choose_version(
     Raises:
         UserError: the version ``given`` with the job, or the proposed one, breaks a rule.
     """
-    wishes = [Wish(edited.version, f"{edited.version} was chosen by {edited.version_by}.", edited.version_by)]
+    wishes = [Wish(edited.version, f"{edited.version} was chosen by {edited.version_by}", edited.version_by)]
     findings: list[str] = []
     for wish in [*wishes, *([] if given else find_release_as(commits))]:
-        problem = numbers.find_illegal(wish.version) if wish.version else ""
+        problem = _find_problem(wish, numbers)
         if wish.version and not problem:
-            return Suggestion(wish.version, "chosen", [wish.reason]), findings
+            return numbers.say_chosen(wish.reason, wish.version), findings
         findings += [f"The version that {wish.who} asked for was not taken: {problem}"] if problem else []
-    suggestion = Suggestion(given, "chosen", [f"{given} was given with the job."])
+    suggestion = numbers.say_chosen(f"{given} was given with the job", given)
     if not given:
         suggestion = numbers.suggest(edited.entries)
     problem = numbers.find_illegal(suggestion.version)
     if problem and edited.entries:
         raise UserError(f"{problem} (version=… chooses one.)" if not given else problem)
     return suggestion, findings
+
+
+def _find_problem(wish: Wish, numbers: Numbering) -> str:
+    problem = numbers.find_illegal(wish.version) if wish.version else ""
+    if problem or wish.is_person or not numbers.leaves_initial_development(wish.version):
+        return problem
+    return f"{numbers.last.version} is initial development (0.x). {ask_to_leave(wish.version)}"

@@ -11,7 +11,7 @@ from perdure.errors import StageFailed, UserError
 from perdure.rules.base import Rule, RuleContext, RuleResult
 from perdure.rules.git_commits import commit_from_json
 from perdure.rules.git_history import NAME as HISTORY
-from perdure.rules.release.bump import Last, Suggestion
+from perdure.rules.release.bump import Last, Suggestion, ask_to_leave, leaves_initial_development
 from perdure.rules.release.choice import Numbering, choose_version
 from perdure.rules.release.edit_checks import find_edit_problems
 from perdure.rules.release.edits import Edited, apply_edits
@@ -59,7 +59,7 @@ def propose_release(arguments: JsonDict, context: RuleContext) -> RuleResult:
     suggestion, refused = choose_version(edited, str(arguments.get("version") or ""), commits, numbers)
     value = _write_value(sources, scheme, last, edited, suggestion, context.now.date().isoformat())
     value["consumed"] = find_consumed(gathered)
-    findings = [*collected.findings, *edited.findings, *refused, *_compare_manifest(sources.files, last)]
+    findings = [*collected.findings, *edited.findings, *refused, *_compare_manifest(sources.files, last, scheme)]
     summary = f"{value['title']} ({suggestion.bump})" if edited.entries else "nothing to release"
     return RuleResult(value, summary, findings=findings)
 
@@ -112,11 +112,14 @@ def _write_value(
     }
 
 
-def _compare_manifest(files: JsonDict, last: Last) -> Sequence[str]:
-    """Say when the version files do not stand where the last release does."""
+def _compare_manifest(files: JsonDict, last: Last, scheme: VersionScheme) -> Sequence[str]:
+    """Say when the version files do not stand where the last release does; they end no 0.x by themselves."""
     if not last.version or not last.manifest or last.manifest == last.version:
         return []
-    return [f"{files['files'][0]['path']} says {last.manifest}, although the last release is {last.version}."]
+    told = f"{files['files'][0]['path']} says {last.manifest}, although the last release is {last.version}."
+    version = scheme.final(last.manifest) if scheme.is_legal(last.manifest) else ""
+    ends = leaves_initial_development(version, last.version, scheme)
+    return [f"{told} {ask_to_leave(version)}" if ends else told]
 
 
 RULE = Rule(
