@@ -36,6 +36,8 @@ class Trust(Protocol):
 
     def is_trusted(self, digest: str) -> bool: ...
 
+    def was_trusted(self, path: str) -> bool: ...
+
 
 @dataclass(frozen=True)
 class Prepared:
@@ -75,11 +77,7 @@ class Intake:
         folder = _absolute(request.folder)
         entry = self._catalog.find(request.template, folder)
         if entry.needs_trust and not self._trust.is_trusted(entry.digest):
-            raise Refused(
-                f"Template {entry.name!r} comes with the repository ({entry.path}) and is not trusted yet: it would "
-                f"run with your rights. Read it with `perdure templates show {entry.name}`, then "
-                f"`perdure templates trust {entry.name}`. An edited template asks again."
-            )
+            raise Refused(_say_untrusted(entry, edited=self._trust.was_trusted(str(entry.path))))
         template = load_entry(entry, check=self._check)
         inputs = resolve_inputs(template, request.inputs, folder=str(folder), describe_repository=describe_repository)
         thread = names.slug(str(self._renderer.render(template.thread_name, {"inputs": inputs})))[:MAX_THREAD]
@@ -109,10 +107,22 @@ class Intake:
 
     def _describe(self, entry: CatalogEntry) -> TemplateView:
         trusted = not entry.needs_trust or self._trust.is_trusted(entry.digest)
-        return describe_entry(entry, trusted=trusted, check=self._check)
+        view = describe_entry(entry, trusted=trusted, check=self._check)
+        return view if trusted else view.model_copy(update={"edited": self._trust.was_trusted(str(entry.path))})
 
     def _check(self, template: Template) -> None:
         check_template(template, rules=self._rules, effects=self._effects)
+
+
+def _say_untrusted(entry: CatalogEntry, *, edited: bool) -> str:
+    said = (
+        "its text has changed since it was trusted" if edited else "is not trusted yet: it would run with your rights"
+    )
+    return (
+        f"Template {entry.name!r} comes with the repository ({entry.path}) and {said}. Read it with "
+        f"`perdure templates show {entry.name}`, then `perdure templates trust {entry.name}`. An edited template asks "
+        "again."
+    )
 
 
 def describe_repository(folder: Path) -> JsonDict:

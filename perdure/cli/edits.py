@@ -14,6 +14,7 @@ from ruamel.yaml.error import YAMLError
 
 from perdure.cli.door import Door
 from perdure.contracts.base import JsonDict
+from perdure.contracts.changelog import SECTIONS
 from perdure.contracts.http import ArtifactView, Review
 from perdure.contracts.visible import visible
 from perdure.errors import Conflict, UserError
@@ -113,7 +114,8 @@ def read_proposal(door: Door, review: Review) -> Proposal:
 def write_form(proposal: Proposal, review: Review) -> str:
     """Return the YAML text that the reviewer edits."""
     sections: dict[str, list[Any]] = {}
-    for entry in proposal.entries:
+    order = {section: place for place, section in enumerate(SECTIONS)}
+    for entry in sorted(proposal.entries, key=lambda entry: (order.get(entry.section, len(order)), entry.section)):
         sections.setdefault(entry.section, []).append({entry.id: entry.text})
     out = io.StringIO()
     yaml = YAML()

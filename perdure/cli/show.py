@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 import click
 
 from perdure.cli import codes
@@ -13,10 +15,11 @@ from perdure.cli.jobs import what_of
 from perdure.cli.live import LiveLine
 from perdure.cli.plan_view import print_plan
 from perdure.cli.plans import read_job
+from perdure.cli.rounds import split_rounds
 from perdure.cli.session import Session, command
 from perdure.cli.story import Story
 from perdure.cli.words import clock, phase_span
-from perdure.contracts.http import JobView
+from perdure.contracts.http import EventView, JobView
 from perdure.contracts.job import JobPhase
 
 
@@ -26,11 +29,13 @@ from perdure.contracts.job import JobPhase
         ("perdure show", "the last job; live while it goes on"),
         ("perdure show releases/3", 'job 3 of the thread "releases"'),
         ("perdure show 3 --no-follow", "how it is now, and end"),
+        ("perdure show 3 --all", "every round, not only the last one"),
     ],
 )
 @click.argument("job", default="@last")
+@click.option("--all", "every_round", is_flag=True, help="Every round stage by stage; default: only the last one.")
 @click.option("--follow/--no-follow", "-f", default=None, help="Stay until it rests; default: on a terminal.")
-def show(session: Session, job: str, follow: bool | None) -> int:
+def show(session: Session, job: str, every_round: bool, follow: bool | None) -> int:
     """Show a job: its stages, its plan, what was done; live while it goes on.
 
     On a terminal a waiting plan is asked about as `perdure run` does. Ctrl-C ends the showing, never the job.
@@ -43,8 +48,9 @@ def show(session: Session, job: str, follow: bool | None) -> int:
         _head(session, view)
         stays = session.may_ask if follow is None else follow
         if stays and not view.phase.is_final:
-            return Attendant(session, door, view).attend()
-        _tell(session, door, view)
+            begun = _tell_earlier(session, door, view, every_round=every_round)
+            return Attendant(session, door, view).attend(after=begun)
+        _tell(session, door, view, every_round=every_round)
         return codes.OK
 
 
@@ -55,11 +61,27 @@ def _head(session: Session, job: JobView) -> None:
     paper.line("  ", (asked, "dim"))
 
 
-def _tell(session: Session, door: Door, job: JobView) -> None:
-    """Tell what has happened so far, without waiting."""
+def _tell_earlier(session: Session, door: Door, job: JobView, *, every_round: bool) -> int:
+    """Tell how each round before the last one ended; return the position after which the last one begins."""
+    if every_round:
+        return 0
+    earlier, last = split_rounds(list(_read(session, door, job)))
+    for number, ending in enumerate(earlier, 1):
+        session.progress.line((f"  round {number}  ", "dim"), *ending)
+    return last[0].position - 1 if earlier else 0
+
+
+def _read(session: Session, door: Door, job: JobView, *, after: int = 0) -> Iterator[EventView]:
+    """Every event that there is by now."""
+    return Watch(door, job.job_id, lambda text: session.notes.line((text, "warn")), after=after).rest()
+
+
+def _tell(session: Session, door: Door, job: JobView, *, every_round: bool) -> None:
+    """Tell what has happened so far, without waiting: of the rounds before the last one how each ended."""
+    begun = _tell_earlier(session, door, job, every_round=every_round)
     with LiveLine(session.paper) as live:
         story = Story(live, job.name)
-        for event in Watch(door, job.job_id, lambda text: live.say([text])).rest():
+        for event in _read(session, door, job, after=begun):
             story.tell(event)
         story.finish()
     review = plan_of(door, job)

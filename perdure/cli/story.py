@@ -60,6 +60,8 @@ class Story:
         self._live.end()
 
     def _on_stage(self, body: dict[str, Any]) -> None:
+        if self._phase is not None and self._phase.is_final:
+            return  # a source that was still being read when another one failed: it changes nothing any more
         if body.get("stage") != self._stage:
             self._flush()
             self._stage = str(body.get("stage", ""))
@@ -123,8 +125,9 @@ class Story:
 
 def _items(stage: str, steps: list[Step]) -> list[list[Span]]:
     """One item for what went well, one for each step that did not."""
-    well = [step for step in steps if step[1] in {"ok", "finished"}]
-    others = [step for step in steps if step not in well]
+    ordered = sorted(steps)  # they run at once: who was first says nothing
+    well = [step for step in ordered if step[1] in {"ok", "finished"}]
+    others = [step for step in ordered if step not in well]
     items: list[list[Span]] = []
     if well:
         said = [name for name, _, _ in well] if stage in _NAMED_STAGES else [summary for _, _, summary in well]

@@ -149,7 +149,9 @@ def standing(template: TemplateView) -> Span:
     """Whether a template can be run."""
     if template.problem:
         return "✗ broken", "bad"
-    return ("✓", "good") if template.trusted else ("◆ not trusted", "warn")
+    if template.trusted:
+        return "✓", "good"
+    return "◆ edited since it was trusted" if template.edited else "◆ not trusted", "warn"
 
 
 def input_row(value: JsonDict) -> Row:

@@ -188,6 +188,8 @@ class TemplateView(Contract):
     path: str
     digest: Digest
     trusted: bool
+    edited: bool = False
+    """Not trusted, because its text is another one than was trusted before."""
     inputs: list[JsonDict] = []
     """{name, type, default, optional, help}"""
     problem: str = ""

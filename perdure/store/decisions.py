@@ -57,6 +57,13 @@ def is_trusted(connection: Connection, digest: str) -> bool:
     return connection.execute(select(trusted.c.digest).where(trusted.c.digest == digest)).first() is not None
 
 
+def was_trusted(connection: Connection, path: str) -> bool:
+    """Whether a text that lay at ``path`` was ever trusted, whatever lies there now."""
+    decisions = schema.decisions
+    rows = connection.execute(select(decisions).where(decisions.c.kind == "trust")).all()
+    return any(signed.decision.comment == path for signed in _signed(connection, rows))
+
+
 def find_decision(connection: Connection, decision_id: str) -> SignedDecision | None:
     """Return the decision of that id, if it was recorded."""
     decisions = schema.decisions

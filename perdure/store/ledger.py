@@ -327,5 +327,10 @@ class Ledger:
         with self.database.read() as connection:
             return decisions.is_trusted(connection, digest)
 
+    def was_trusted(self, path: str) -> bool:
+        """Whether a template's text at ``path`` was trusted once; it may be another one by now."""
+        with self.database.read() as connection:
+            return decisions.was_trusted(connection, path)
+
 
 __all__ = ["BeginEffect", "IntentRow", "Ledger", "PermitRow", "PlanRow", "TargetBusy"]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Protocol
 
-from perdure.contracts.base import BlobRef
+from perdure.contracts.base import BlobRef, JsonDict
 from perdure.contracts.decisions import Weighing
 from perdure.contracts.http import EffectView, GateState, JobView, Review
 from perdure.contracts.plan import FileChange, Plan, PlannedEffect
@@ -16,6 +16,10 @@ from perdure.store.diffs import diff_changes
 
 _FILES_WRITE = "files.write"
 """The kind of effect whose body is a file's old and new content."""
+
+_COMMIT = "git.commit"
+_OF_A_COMMIT = {"new", "old", "pack"}
+"""What differs in the body of a commit that was made again of the same files."""
 
 
 class Intent(Protocol):
@@ -136,6 +140,7 @@ def _verdicts(plan: Plan) -> list[str]:
 
 def _compare_effects(before: Plan, after: Plan) -> Iterator[str]:
     olds, news = ({effect.id: effect for effect in plan.effects} for plan in (before, after))
+    same_files = changes_of(before) == changes_of(after)
     yield from (
         f"effect gone: {effect.id} {effect.kind} {effect.summary}" for key, effect in olds.items() if key not in news
     )
@@ -143,20 +148,35 @@ def _compare_effects(before: Plan, after: Plan) -> Iterator[str]:
         if key not in olds:
             yield f"effect new: {key} {effect.kind} {effect.summary}"
         elif olds[key] != effect:
-            yield f"effect {key}: {_compare_effect(olds[key], effect)}"
+            yield f"effect {key}: {_compare_effect(olds[key], effect, same_files=same_files)}"
     shared = [key for key in olds if key in news]
     if shared != [key for key in news if key in olds]:
         yield f"order of effects: {', '.join(olds)} ⇒ {', '.join(news)}"
 
 
-def _compare_effect(old: PlannedEffect, new: PlannedEffect) -> str:
+def _compare_effect(old: PlannedEffect, new: PlannedEffect, *, same_files: bool) -> str:
     if old.summary != new.summary:
         return f"{old.summary} ⇒ {new.summary}"
     fields = [name for name in PlannedEffect.model_fields if getattr(old, name) != getattr(new, name)]
+    if same_files and _is_another_commit(old, new, fields):
+        return f"same files, another commit ({str(old.body['new'])[:7]} ⇒ {str(new.body['new'])[:7]})"
     if "body" in fields:
         keys = sorted(key for key in old.body.keys() | new.body.keys() if old.body.get(key) != new.body.get(key))
         fields[fields.index("body")] = f"body ({', '.join(keys)})"
     return f"{new.summary}: {', '.join(fields)} differ"
+
+
+def _is_another_commit(old: PlannedEffect, new: PlannedEffect, fields: list[str]) -> bool:
+    """Whether two commits differ by nothing but their id: made at another time, or on another base."""
+    if old.kind != _COMMIT or not set(fields) <= {"body", "inverse", "artifacts"}:
+        return False
+    before, after = _but_for_time(old.body), _but_for_time(new.body)
+    return {key for key in before.keys() | after.keys() if before.get(key) != after.get(key)} <= _OF_A_COMMIT
+
+
+def _but_for_time(body: JsonDict) -> JsonDict:
+    who = body.get("who")
+    return {**body, "who": {**who, "at": ""}} if isinstance(who, dict) else body
 
 
 def _between(before: Plan, after: Plan) -> Iterator[FileChange]:

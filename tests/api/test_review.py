@@ -247,6 +247,20 @@ def test_an_effect_that_changed_behind_the_same_summary_is_named(blobs: BlobStor
     assert "effect tag: v1: body (old) differ" in describe_difference(before, after, blobs)
 
 
+def test_a_commit_made_again_of_the_same_files_is_called_that(blobs: BlobStore) -> None:
+    """The id differs with the time it was made; the reviewer is told that the files do not."""
+    files = [change(blobs, "VERSION", b"1.2.0\n", b"1.3.0\n")]
+
+    def commit(new: str, **more: str) -> PlannedEffect:
+        return effect("commit", "1 file", new=new, **more).model_copy(update={"kind": "git.commit"})
+
+    before, after = plan_of(files, [commit("a" * 40)]), plan_of(files, [commit("b" * 40)])
+    said = "effect commit: same files, another commit (aaaaaaa ⇒ bbbbbbb)"
+    assert said in describe_difference(before, after, blobs)
+    other_ref = plan_of(files, [commit("b" * 40, ref="refs/heads/next")])
+    assert "body (new, ref) differ" in describe_difference(before, other_ref, blobs)
+
+
 def test_the_same_effects_again_are_said_to_be_the_same(blobs: BlobStore) -> None:
     """After an unrelated change the reviewer is told that what would be applied is equal to the byte."""
     before, after = plan_of([], [effect("tag")]), plan_of([], [effect("tag")], reasons=["because"])

@@ -58,7 +58,7 @@ def test_an_untrusted_template_never_runs(world: Installed, owner: httpx.Client,
     problem = Problem.model_validate_json(answer.content)
     assert (answer.status_code, problem.kind) == (403, "Refused")
     assert str(project / ".perdure" / "jobs" / "say.yaml") in problem.message
-    assert "perdure templates trust say" in problem.message
+    assert "perdure templates trust say" in problem.message and "not trusted yet" in problem.message
     assert world.ledger.jobs() == before
 
 
@@ -72,7 +72,10 @@ def test_trust_is_given_to_a_text_and_to_no_other(world: Installed, owner: httpx
     assert submit(owner, project).status_code == 503  # past the trust: nobody is behind Temporal's address here
     path = Path(view.path)
     path.write_text(path.read_text() + "# more\n")
-    assert submit(owner, project).status_code == 403
+    assert not view_of(owner, project).trusted and view_of(owner, project).edited
+    refused = submit(owner, project)
+    assert refused.status_code == 403
+    assert "its text has changed since it was trusted" in Problem.model_validate_json(refused.content).message
 
 
 def test_trust_in_a_text_that_changed_meanwhile_is_refused(owner: httpx.Client, project: Path) -> None:

@@ -155,3 +155,11 @@ def test_a_job_without_entries_says_what_to_do_instead(terminal: Callable[..., o
     shown = terminal("edit", "1")
     assert shown.end() == 64  # type: ignore[attr-defined]
     assert "perdure request-changes 7f3a91c2" in shown.raw  # type: ignore[attr-defined]
+
+
+def test_the_form_has_its_sections_in_the_changelogs_order(world: World) -> None:
+    """Added comes before Fixed, as it will be written, whatever came first in the history; strangers come last."""
+    entries = tuple(Entry(f"e{at}", name, "text") for at, name in enumerate(["Internal", "Fixed", "Added", "Security"]))
+    written = write_form(Proposal("1.3.0", entries), world.freeze())
+    wanted = ["Added", "Fixed", "Security", "Internal"]
+    assert sorted(wanted, key=written.index) == wanted

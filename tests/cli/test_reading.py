@@ -259,3 +259,32 @@ def test_states_of_a_job_without_a_plan(call: Call, world: World) -> None:
     assert call("show", "1").code == 0
     assert call("review", "1").code == 66
     assert call("resolve", "1", "1", "--done").code == 75
+
+
+def test_show_tells_the_last_round_whole_and_the_earlier_ones_in_a_line_each(call: Call, world: World) -> None:
+    """A job that was sent back twice is not told three times; --all tells every round."""
+    for round_, digest in enumerate([DIGEST, "a" * 64, "b" * 64], 1):
+        world.move(JobPhase.gathering)
+        world.emit("stage", stage="gather", name="history", summary=f"look {round_}", status="ok", round=round_)
+        world.emit("plan.frozen", plan={"digest": digest, "round": round_}, title=f"title {round_}")
+        world.move(JobPhase.waiting)
+        if round_ < 3:
+            world.emit("gate.closed", outcome="changes_requested", detail=f"changes requested by anna: no {round_}")
+    ended = call("show", "1")
+    assert "round 1  PLAN 7f3a91c2  title 1   changes requested by anna: no 1\n" in ended.out
+    assert "round 2  PLAN aaaaaaaa  title 2   changes requested by anna: no 2\n" in ended.out
+    assert "look 3" in ended.out and "look 1" not in ended.out and "look 2" not in ended.out
+    whole = call("show", "1", "--all").out
+    assert all(f"look {round_}" in whole for round_ in (1, 2, 3))
+
+
+def test_steps_are_told_in_the_same_order_whoever_was_first(call: Call, world: World) -> None:
+    """Sources and checks run at once: their names are set in order, and a late one of a failed job is not told."""
+    for name in ("zeta", "alpha"):
+        world.stage("verify", name)
+    world.stage("gather", "notes", "read")
+    world.move(JobPhase.failed, "source history failed")
+    world.stage("gather", "late", "read late")
+    ended = call("show", "1")
+    assert "verify ✓ alpha, zeta" in ended.out
+    assert ended.out.count("gather ✓") == 1 and "late" not in ended.out

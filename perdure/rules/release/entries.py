@@ -8,10 +8,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from perdure.contracts.base import JsonDict
+from perdure.contracts.changelog import SECTIONS
 from perdure.rules.release.versions import Bump
-
-SECTIONS = ("Added", "Changed", "Deprecated", "Removed", "Fixed", "Security", "Other")
-"""Keep a Changelog's, in its order, and one for what follows no convention. Others come after them by name."""
 
 _CONTROLS = re.compile(r"[\x00-\x09\x0b-\x1f\x7f-\x9f]+")
 

@@ -60,7 +60,8 @@ def propose_release(arguments: JsonDict, context: RuleContext) -> RuleResult:
     value = _write_value(sources, scheme, last, edited, suggestion, context.now.date().isoformat())
     value["consumed"] = find_consumed(gathered)
     findings = [*collected.findings, *edited.findings, *refused, *_compare_manifest(sources.files, last, scheme)]
-    summary = f"{value['title']} ({suggestion.bump})" if edited.entries else "nothing to release"
+    how = f" ({suggestion.bump})" if last.version else ""  # the title of a first release says so itself
+    summary = f"{value['title']}{how}" if edited.entries else "nothing to release"
     return RuleResult(value, summary, findings=findings)
 
 
