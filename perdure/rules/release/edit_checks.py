@@ -6,10 +6,11 @@ from collections.abc import Iterator
 from typing import Any
 
 from perdure.contracts.base import JsonDict
+from perdure.contracts.changelog import SECTIONS
 from perdure.rules.git_history import NAME as HISTORY
 from perdure.rules.release.bump import Last, find_illegal
 from perdure.rules.release.edits import OPERATIONS, find_ids
-from perdure.rules.release.entries import SECTIONS, Entry, clean_text, find_section, read_entries
+from perdure.rules.release.entries import Entry, clean_text, find_section, read_entries
 from perdure.rules.release.results import find_value
 from perdure.rules.release.tags import parse_tag_form
 from perdure.rules.release.versions import find_scheme
