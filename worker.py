@@ -38,7 +38,7 @@ from perdure.runtime.connect import connect
 from perdure.runtime.doorkeeper import Doorkeeper
 from perdure.runtime.journal import JournalInterceptor, fail_predecessors
 from perdure.runtime.renderer import Renderer
-from perdure.settings import Settings
+from perdure.settings import Settings, read_secret
 from perdure.store.blobs import BlobStore
 from perdure.store.ledger import Ledger
 from perdure.store.signing import public_keys
@@ -207,7 +207,7 @@ def _read_secrets(settings: Settings, wanted: list[str]) -> Mapping[str, str]:
     values: dict[str, str] = {}
     for way in wanted:
         kind, _, name = way.partition(":")
-        path = settings.data / "secrets" / name
-        if kind == "secret" and path.is_file():
-            values[name] = path.read_text(encoding="utf-8").rstrip("\n")
+        value = read_secret(settings, name) if kind == "secret" else None
+        if value is not None:
+            values[name] = value
     return values

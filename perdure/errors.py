@@ -50,6 +50,9 @@ class ModelTrouble(PerdureError):
 
     retry_after_seconds: float | None = None
     """When the provider said to come back; ``None``: it did not."""
+    kind: str = "unavailable"
+    """``unavailable`` (unreachable, overloaded, a fault of theirs) · ``limited`` (too many requests) · ``late`` ·
+    ``cut`` (the answer had no end) · ``malformed`` (the answer was not what the protocol says)."""
 
 
 class StageFailed(PerdureError):
@@ -58,6 +61,9 @@ class StageFailed(PerdureError):
 
 class ModelFailed(StageFailed):
     """A model refused for good: its key, its name or the request is wrong."""
+
+    status: int | None = None
+    """The HTTP status that said so; ``None``: something else did."""
 
 
 class EffectFailed(PerdureError):

@@ -9,6 +9,7 @@ import os
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from perdure.errors import SetupError
 
@@ -38,6 +39,8 @@ class Settings:
     """Where a client finds the API, "http://build.internal:8077"; empty: the Unix socket beneath ``data``."""
     templates_folder: Path | None = None
     """One more folder with job templates."""
+    config_file: Path | None = None
+    """Another file than ``config.toml`` in ``data``."""
 
     @property
     def is_embedded(self) -> bool:
@@ -58,6 +61,16 @@ class Settings:
     def keys(self) -> Path:
         """Folder of the payload key and the decision key."""
         return self.data / "keys"
+
+    @property
+    def secrets(self) -> Path:
+        """Folder of named secrets: one file each, mode 0600."""
+        return self.data / "secrets"
+
+    @property
+    def config(self) -> Path:
+        """What is too much for variables, in TOML: models and tools. :func:`read_config` reads it when first needed."""
+        return self.config_file or self.data / "config.toml"
 
     @property
     def socket(self) -> Path:
@@ -96,6 +109,7 @@ def read_settings(environ: Mapping[str, str] | None = None, *, data: Path | None
     if not folder.is_absolute():
         folder = Path.cwd() / folder
     templates = env.get("PERDURE_TEMPLATES")
+    config = env.get("PERDURE_CONFIG")
     listen = env.get("PERDURE_LISTEN", "")
     port = env.get("PERDURE_TEMPORAL_PORT") or "0"
     if not port.isdigit() or int(port) > 65535:
@@ -116,7 +130,33 @@ def read_settings(environ: Mapping[str, str] | None = None, *, data: Path | None
         token=env.get("PERDURE_TOKEN", ""),
         api_url=env.get("PERDURE_API", "").rstrip("/"),
         templates_folder=Path.cwd() / templates if templates else None,
+        config_file=Path.cwd() / config if config else None,
     )
+
+
+def read_config(settings: Settings, table: str) -> dict[str, Any]:
+    """Return one table of ``config.toml``, as it is now; empty when there is no such table or no file.
+
+    Raises:
+        SetupError: the file cannot be read, or is no TOML.
+    """
+    import tomllib
+
+    try:
+        found = tomllib.loads(settings.config.read_text(encoding="utf-8")).get(table, {})
+    except FileNotFoundError:
+        return {}
+    except (OSError, ValueError) as error:
+        raise SetupError(f"The settings file {settings.config} cannot be read: {error}. Mend it.") from error
+    if not isinstance(found, dict):
+        raise SetupError(f"{table!r} in {settings.config} is {found!r}; expected a table, [{table}].")
+    return found
+
+
+def read_secret(settings: Settings, name: str) -> str | None:
+    """Return the value of a named secret, from its file; ``None`` when there is none of that name."""
+    path = settings.secrets / name
+    return path.read_text(encoding="utf-8").rstrip("\n") if path.is_file() else None
 
 
 def _user_folder() -> Path:

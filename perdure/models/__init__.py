@@ -1,0 +1,1 @@
+"""The models behind one function: :class:`perdure.models.client.Models`."""

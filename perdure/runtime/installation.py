@@ -28,7 +28,7 @@ MAX_SOCKET_BYTES = 107
 
 SQLITE_MAGIC = b"SQLite format 3\0"
 
-_OURS = {MARKER, LOCK_FILE, WORKER_LOCK, STATE_FILE}
+_OURS = {MARKER, LOCK_FILE, WORKER_LOCK, STATE_FILE, "config.toml"}
 _OURS |= {"keys", "run", "logs", "blobs", "workspaces", "locks", "journal", "secrets"}
 _OURS |= {name + end for name in (TEMPORAL_DATABASE, LEDGER_DATABASE) for end in ("", "-wal", "-shm", "-journal")}
 

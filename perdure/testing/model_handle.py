@@ -66,6 +66,14 @@ class ModelServer:
         """
         return self._get(f"wait={count}", limit)
 
+    def wait_for_ends(self, count: int, limit: timedelta = PATIENCE) -> list[Recorded]:
+        """Return all requests as soon as ``count`` of them have ended: answered, cut, or left by who asked.
+
+        Raises:
+            SetupError: fewer had within ``limit``.
+        """
+        return self._get(f"ends={count}", limit)
+
     def release(self, name: str) -> None:
         """Let the answers go that wait for ``name`` (``hold``)."""
         import httpx  # 100 ms that importing a test kit shall not cost

@@ -49,11 +49,11 @@ class Connection:
         self._reader, self._writer = reader, writer
         self._wire = h11.Connection(h11.SERVER)
 
-    async def serve(self, handler: Handler, on_end: Callable[[Request, str], None]) -> None:
+    async def serve(self, handler: Handler, on_end: Callable[[Request, str], Awaitable[None]]) -> None:
         """Answer every request; ``on_end`` is told how each ended: "answered", "cut" or "client left"."""
         try:
             while (request := await self._next_request()) is not None:
-                on_end(request, await self._answer(request, handler))
+                await on_end(request, await self._answer(request, handler))
                 self._wire.start_next_cycle()
         except (h11.ProtocolError, ConnectionError):
             self._writer.transport.abort()  # nothing more to say to it: by our wish or by its own

@@ -11,6 +11,7 @@ that is killed. The language of scripts: ``docs/how-to/test-with-a-scripted-mode
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import json
 import threading
 import time
@@ -70,11 +71,13 @@ class ScriptedModels:
         known = "POST /v1/chat/completions, POST /v1/messages, GET /v1/models, GET /requests, POST /release/NAME"
         return _reply({"error": {"message": f"No {request.method} {url.path} here. Known: {known}."}}, 404)
 
-    def ended(self, request: Request, how: str) -> None:
+    async def ended(self, request: Request, how: str) -> None:
         """Note how the answer to a request ended."""
         asked = self._open.pop(id(request), None)
         if asked is not None:
-            asked.ended = how
+            async with self._changed:
+                asked.ended = how
+                self._changed.notify_all()
 
     async def _model(self, request: Request, api: Api) -> Reply:
         asked = Asked(number=len(self.asked) + 1, api=api, raw=request.body, at=time.time())
@@ -102,9 +105,12 @@ class ScriptedModels:
             self._changed.notify_all()
 
     async def _recorded(self, query: dict[str, str]) -> Reply:
-        """``after=N``: only later ones · ``wait=N``: answered when N requests are there · ``bodies=no``."""
+        """``after=N``: only later ones · ``wait=N``, ``ends=N``: when N are there, or ended · ``bodies=no``."""
+        count, ends = int(query.get("wait", 0)), int(query.get("ends", 0))
         async with self._changed:
-            await self._changed.wait_for(lambda: len(self.asked) >= int(query.get("wait", 0)))
+            await self._changed.wait_for(
+                lambda: len(self.asked) >= count and sum(1 for each in self.asked if each.ended) >= ends
+            )
         found = self.asked[int(query.get("after", 0)) :]
         return _reply({"requests": [_line(each, bodies=query.get("bodies") != "no") for each in found]})
 
@@ -162,7 +168,8 @@ async def serve(
         models = ScriptedModels(source if callable(source) else Play(script), script, file)
 
         async def connected(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-            await Connection(reader, writer).serve(models.handle, models.ended)
+            with contextlib.suppress(asyncio.CancelledError):  # the server ends: asyncio would log it as a fault
+                await Connection(reader, writer).serve(models.handle, models.ended)
 
         try:
             server = await asyncio.start_server(connected, LOOPBACK, port)

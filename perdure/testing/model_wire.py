@@ -126,8 +126,8 @@ def _chat_usage(answer: Answer, asked: Asked) -> JsonObject:
 def _message(answer: Answer, asked: Asked) -> JsonObject:
     return {
         **_message_head(asked),
-        "content": [_block(block, whole) for block, whole in _blocks(answer)],
-        "stop_reason": _message_finish(answer),
+        "content": [_block(block, whole) for block, whole in _blocks(answer, asked)],
+        "stop_reason": _message_finish(answer, asked),
         **_message_usage(answer, asked),
     }
 
@@ -138,7 +138,7 @@ def _message_events(answer: Answer, asked: Asked) -> Iterator[bytes]:
     head = {**_message_head(asked), "content": [], "stop_reason": None, **start}
     yield _named("message_start", {"message": head})
     yield _named("ping", {})
-    for place, (block, whole) in enumerate(_blocks(answer)):
+    for place, (block, whole) in enumerate(_blocks(answer, asked)):
         yield _named("content_block_start", {"index": place, "content_block": _block(block, "")})
         for piece in _pieces(whole):
             yield _named("content_block_delta", {"index": place, "delta": _delta(block, piece)})
@@ -146,7 +146,7 @@ def _message_events(answer: Answer, asked: Asked) -> Iterator[bytes]:
     if answer.error:
         yield _named("error", error_body("messages", answer))
         return
-    ended = {"stop_reason": _message_finish(answer), "stop_sequence": None}
+    ended = {"stop_reason": _message_finish(answer, asked), "stop_sequence": None}
     yield _named("message_delta", {"delta": ended, **usage})
     yield _named("message_stop", {})
 
@@ -156,8 +156,11 @@ def _message_head(asked: Asked) -> JsonObject:
             "stop_sequence": None}  # fmt: skip
 
 
-def _blocks(answer: Answer) -> list[tuple[JsonObject, str]]:
-    """Blocks without their text, each beside it."""
+def _blocks(answer: Answer, asked: Asked) -> list[tuple[JsonObject, str]]:
+    """Blocks without their text, each beside it. A JSON answer is the call that must be made, where one must be."""
+    must = (asked.body.get("tool_choice") or {}).get("name")
+    if must and answer.data is not None:
+        return [({"type": "tool_use", "id": f"call_{asked.turn}", "name": must}, json.dumps(answer.data))]
     found: list[tuple[JsonObject, str]] = []
     if answer.thinking:
         found.append(({"type": "thinking", "signature": ""}, answer.thinking))
@@ -183,8 +186,9 @@ def _delta(block: JsonObject, piece: str) -> JsonObject:
     return {"type": f"{block['type']}_delta", block["type"]: piece}
 
 
-def _message_finish(answer: Answer) -> str:
-    return answer.finish or ("tool_use" if answer.calls else "end_turn")
+def _message_finish(answer: Answer, asked: Asked) -> str:
+    has_calls = any(block["type"] == "tool_use" for block, _ in _blocks(answer, asked))
+    return answer.finish or ("tool_use" if has_calls else "end_turn")
 
 
 def _message_usage(answer: Answer, asked: Asked) -> JsonObject:

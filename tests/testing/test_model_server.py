@@ -98,7 +98,7 @@ def test_connection_is_cut_where_the_script_says(bytes_sent: int, stream: bool) 
     with model_server({"answers": [{"text": "x" * 100, "cut_after_bytes": bytes_sent}]}) as server:
         with pytest.raises(httpx.RemoteProtocolError):
             ask(server, stream=stream)
-        assert [each.ended for each in server.wait_for(1)] == ["cut"]
+        assert [each.ended for each in server.wait_for_ends(1)] == ["cut"]
 
 
 def test_raw_body_is_sent_as_it_stands() -> None:
@@ -192,7 +192,7 @@ def test_client_that_leaves_is_noticed() -> None:
         with pytest.raises(httpx.ReadTimeout):
             httpx.post(server.url + PATHS["chat"], json={"messages": []}, timeout=0.2)
         assert ask(server).status_code == 200
-        assert [each.ended for each in server.requests()] == ["client left", "answered"]
+        assert [each.ended for each in server.wait_for_ends(2)] == ["client left", "answered"]
 
 
 def test_function_of_a_test_can_answer() -> None:
