@@ -12,7 +12,7 @@ from perdure.contracts.base import JsonDict
 from perdure.errors import UserError
 from perdure.rules.git_tree import CommitTree, join
 from perdure.rules.release.changelog import Changelog, read_changelog
-from perdure.rules.release.changelog_items import read_items
+from perdure.rules.release.changelog_items import item_key, read_items
 from perdure.rules.release.changelog_markup import MARKUPS
 
 NEW_NAME = "CHANGELOG.md"
@@ -34,11 +34,12 @@ _MARKS = ((codecs.BOM_UTF16_LE, "utf-16-le"), (codecs.BOM_UTF16_BE, "utf-16-be")
 
 
 def describe_changelog(tree: CommitTree) -> tuple[JsonDict, list[str]]:
-    """Return ({path, format, unreleased: [{section, text}], sections}, findings) of a package's changelog in a commit.
+    """Return ({path, format, unreleased: [{section, text}], …}, findings) of a package's changelog in a commit.
 
     The first file with a known name that has versions or a section of what is to come is it, in the package's folder
     or its documentation; else the first that has a known name. ``format`` is a markup's name, ``absent`` (``path`` is
-    the one to create) or ``unsupported`` (nothing is written). ``sections`` are headings that its versions have.
+    the one to create) or ``unsupported`` (nothing is written). Where it has versions: ``sections`` are their
+    headings, ``listed`` tells which version lists what is waiting too, ``becomes_release`` that its heading names one.
 
     Raises:
         UserError: it is a symbolic link, or what waits in it is not UTF-8.
@@ -48,7 +49,7 @@ def describe_changelog(tree: CommitTree) -> tuple[JsonDict, list[str]]:
         text = decode_changelog(data).removeprefix("\ufeff")
         form, changelog = _read(text, _ENDINGS[ending])
         if changelog is not None and (changelog.versions or changelog.unreleased):
-            return _describe(path, form, _read_waiting(changelog, path), _list_sections(changelog)), []
+            return {**_describe(path, form, _read_waiting(changelog, path)), **_describe_versions(changelog)}, []
         first = first or _explain(path, form, text, changelog)
     return first or (_describe(join(tree.folder, NEW_NAME), "absent"), [])
 
@@ -131,14 +132,19 @@ def _encoding(data: bytes) -> str:
     return next((name for mark, name in _MARKS if data.startswith(mark)), "utf-8")
 
 
-def _list_sections(changelog: Changelog) -> list[str]:
-    """The headings inside of the sections of versions, most frequent first."""
-    listed = (read_items(changelog.lines[one.body : one.end], changelog.markup) for one in changelog.versions[:_LOOKED])
-    counts = Counter(name for items in listed for name in {" ".join(section.split()) for section, _ in items})
-    return [name for name, _ in counts.most_common(_MOST_SECTIONS) if name]
+def _describe_versions(changelog: Changelog) -> JsonDict:
+    pending = changelog.unreleased
+    waiting = read_items(changelog.lines[pending.body : pending.end], changelog.markup) if pending else []
+    wanted = {item_key(text) for _, text in waiting}
+    counts: Counter[str] = Counter()
+    listed: dict[str, str] = {}
+    for one in changelog.versions if wanted else changelog.versions[:_LOOKED]:
+        items = read_items(changelog.lines[one.body : one.end], changelog.markup)
+        counts.update({" ".join(section.split()) for section, _ in items} - {""})
+        listed.update({key: one.version for _, text in items if (key := item_key(text)) in wanted})
+    sections = [name for name, _ in counts.most_common(_MOST_SECTIONS)]
+    return {"sections": sections, "listed": listed, "becomes_release": bool(pending and not pending.keeps_heading)}
 
 
-def _describe(
-    path: str, form: str, unreleased: list[dict[str, Any]] | None = None, sections: list[str] | None = None
-) -> JsonDict:
-    return {"path": path, "format": form, "unreleased": unreleased or [], "sections": sections or []}
+def _describe(path: str, form: str, unreleased: list[dict[str, Any]] | None = None) -> JsonDict:
+    return {"path": path, "format": form, "unreleased": unreleased or []}

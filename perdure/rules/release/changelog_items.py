@@ -65,3 +65,8 @@ def _unindent(line: str, width: int) -> str:
     """Drop up to ``width`` blanks at the beginning."""
     text = line.rstrip().expandtabs(4)
     return text[min(width, len(text) - len(text.lstrip(" "))) :]
+
+
+def item_key(text: str) -> str:
+    """What two items have in common that say the same: case, blanks and the last full stop aside."""
+    return " ".join(text.casefold().split()).rstrip(".")

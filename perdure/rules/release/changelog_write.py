@@ -32,6 +32,8 @@ class Release:
     last_tag: str
     date: str
     entries: Sequence[Entry]
+    left: Sequence[Entry] = ()
+    """What stays under the heading of what is to come."""
 
 
 def write_release(text: str, release: Release, *, path: str, form: str = "markdown") -> tuple[str, str]:
@@ -39,7 +41,7 @@ def write_release(text: str, release: Release, *, path: str, form: str = "markdo
 
     ``form`` is the changelog's ``format``. The section stands beside the newest one: before it, or after it where the
     oldest comes first. A section of what is to come is emptied (its entries are the release's by now) but keeps its
-    heading and its comments; ``1.3.0 (unreleased)`` becomes the release's own.
+    heading, its comments and what is ``left``; ``1.3.0 (unreleased)`` becomes the release's own.
 
     Raises:
         UserError: the version has a section already.
@@ -56,7 +58,7 @@ def write_release(text: str, release: Release, *, path: str, form: str = "markdo
         )
     newline = changelog.newline
     section = [line + newline for line in _write_section(changelog, release)]
-    before, after = _split_place(changelog)
+    before, after = _split_place(changelog, release.left)
     lines = [*_end_with_blank(before, newline), *section, *_begin_with_blank(after, newline)]
     finding = ""
     if changelog.markup.name == "markdown":
@@ -77,12 +79,13 @@ def _write_section(changelog: Changelog, release: Release) -> list[str]:
     ]
 
 
-def _split_place(changelog: Changelog) -> tuple[list[str], list[str]]:
+def _split_place(changelog: Changelog, left: Sequence[Entry]) -> tuple[list[str], list[str]]:
     """Return the lines before and after the place for a new section; the body of what is to come is left out."""
     lines, pending, versions = changelog.lines, changelog.unreleased, changelog.versions
     if pending is not None:
         comments = find_comments(lines[pending.body : pending.end], changelog.markup)
         kept = [changelog.newline, *comments] if comments else []
+        kept += _write_left(changelog, left)
         if not pending.keeps_heading:
             return lines[: pending.start], [*kept, *lines[pending.end :]]
         if changelog.is_oldest_first and pending.start > versions[-1].start:
@@ -93,6 +96,11 @@ def _split_place(changelog: Changelog) -> tuple[list[str], list[str]]:
     else:
         place = changelog.start_mark if changelog.start_mark >= 0 else changelog.end_of_sections
     return lines[:place], lines[place:]
+
+
+def _write_left(changelog: Changelog, left: Sequence[Entry]) -> list[str]:
+    body = changelog.markup.write_body(left, changelog.inner, changelog.bullet) if left else []
+    return [line + changelog.newline for line in ["", *body]] if body else []
 
 
 def _end_with_blank(lines: Sequence[str], newline: str) -> list[str]:

@@ -10,6 +10,7 @@ from perdure.rules.release.changelog_files import decode_changelog, encode_chang
 from perdure.rules.release.changelog_markup import WRITTEN_FORMATS
 from perdure.rules.release.changelog_write import Release, write_release
 from perdure.rules.release.entries import read_entries
+from perdure.rules.release.evidence import waiting_entry
 from perdure.rules.release.files.writing import VERSIONS_RULE
 from perdure.rules.release.results import require_space
 
@@ -29,7 +30,9 @@ def write_changelog(arguments: JsonDict, context: RuleContext) -> RuleResult:
     path, form = changelog["path"], changelog["format"]
     data = space.read(path) or b""
     facts: dict[str, Any] = {key: release[key] for key in ("version", "tag", "last_tag", "date")}
-    written, finding = write_release(decode_changelog(data), Release(**facts, entries=entries), path=path, form=form)
+    left = [waiting_entry(item, f"{path} [Unreleased]") for item in release.get("left", [])]
+    said = Release(**facts, entries=entries, left=left)
+    written, finding = write_release(decode_changelog(data), said, path=path, form=form)
     space.write(path, encode_changelog(written, data, path))
     consumed = [name for name in release.get("consumed", []) if _remove(space, name)]
     plural = "entry" if len(entries) == 1 else "entries"

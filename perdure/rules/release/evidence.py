@@ -57,7 +57,7 @@ class Collected:
 def from_unreleased(gathered: Gathered) -> Collected:
     """Entries that somebody wrote under ``[Unreleased]``. Their section says how far they move the version."""
     source = f"{gathered.changelog.get('path', '')} [Unreleased]"
-    return Collected([_write_unreleased(item, source) for item in gathered.changelog.get("unreleased", [])])
+    return Collected([waiting_entry(item, source) for item in gathered.changelog.get("unreleased", [])])
 
 
 def from_change_files(gathered: Gathered) -> Collected:
@@ -133,7 +133,8 @@ def _write_change(change: JsonDict, path: str) -> Entry:
     )
 
 
-def _write_unreleased(item: JsonDict, source: str) -> Entry:
+def waiting_entry(item: JsonDict, source: str) -> Entry:
+    """Return the entry of an item ({section, text}) that waits under ``[Unreleased]``."""
     text, breaking = _strip_breaking(clean_text(item["text"]))
     section = find_section(item["section"])
     bump: Bump = "major" if breaking else _SECTION_BUMPS.get(section, "patch")

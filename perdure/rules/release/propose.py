@@ -18,6 +18,7 @@ from perdure.rules.release.edits import Edited, apply_edits
 from perdure.rules.release.evidence import Gathered, collect_entries, find_consumed
 from perdure.rules.release.habits import habits_from_json
 from perdure.rules.release.markdown import write_notes
+from perdure.rules.release.released_items import leave_out_released
 from perdure.rules.release.results import find_value
 from perdure.rules.release.sources import CHANGES, FILES
 from perdure.rules.release.tags import parse_tag_form
@@ -51,7 +52,8 @@ def propose_release(arguments: JsonDict, context: RuleContext) -> RuleResult:
     commits = [commit_from_json(value) for value in sources.history["commits"]]
     habits = habits_from_json(sources.history["habits"])
     changes, package = sources.changes, str(sources.files.get("package", ""))
-    gathered = Gathered(commits, changes.get("changelog", {}), changes.get("files", []), package, habits)
+    waiting = leave_out_released(sources.history, changes.get("changelog", {}), scheme.name)
+    gathered = Gathered(commits, waiting.changelog, changes.get("files", []), package, habits)
     collected = collect_entries(gathered)
     edited = apply_edits(collected.entries, context.edits)
     form, pre = parse_tag_form(sources.history["tag_form"]), str(arguments.get("pre") or "")
@@ -59,7 +61,9 @@ def propose_release(arguments: JsonDict, context: RuleContext) -> RuleResult:
     suggestion, refused = choose_version(edited, str(arguments.get("version") or ""), commits, numbers)
     value = _write_value(sources, scheme, last, edited, suggestion, context.now.date().isoformat())
     value["consumed"] = find_consumed(gathered)
-    findings = [*collected.findings, *edited.findings, *refused, *_compare_manifest(sources.files, last, scheme)]
+    value["left"] = waiting.left
+    findings = [*waiting.findings, *collected.findings, *edited.findings, *refused]
+    findings += _compare_manifest(sources.files, last, scheme)
     how = f" ({suggestion.bump})" if last.version else ""  # the title of a first release says so itself
     summary = f"{value['title']}{how}" if edited.entries else "nothing to release"
     return RuleResult(value, summary, findings=findings)
