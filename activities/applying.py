@@ -87,9 +87,10 @@ class Applier:
     def _drift_of(self, planned: PlannedEffect) -> list[str]:
         effect = self._effects[planned.kind]
         with self._context(planned, None) as context:
-            if effect.probe(planned.body, context).found is Found.done:
+            problems = effect.check(planned.body, context)
+            if problems and effect.probe(planned.body, context).found is Found.done:
                 return []
-            return effect.check(planned.body, context)
+            return problems
 
     def apply(self, question: EffectInput) -> EffectOutcome:
         """Apply or take back one effect. A fate that is already known is only repeated.

@@ -76,7 +76,18 @@ async def call(
 
 
 async def _ask(activity: str, argument: Contract, result: type[Result], limit: timedelta, retry: RetryPolicy) -> Result:
-    answer: Result = await workflow.execute_activity(
+    answer: Result
+    if activity in names.LOCAL_ACTIVITIES:
+        answer = await workflow.execute_local_activity(
+            activity,
+            argument,
+            result_type=result,
+            start_to_close_timeout=limit,
+            retry_policy=retry,
+            cancellation_type=ActivityCancellationType.TRY_CANCEL,
+        )
+        return answer
+    answer = await workflow.execute_activity(
         activity,
         argument,
         result_type=result,

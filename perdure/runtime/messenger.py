@@ -39,6 +39,11 @@ ANSWER_LIMIT = timedelta(seconds=30)
 TASK_LIMIT = timedelta(seconds=2)
 """A workflow task that died with its worker is tried again after this long."""
 
+READY_LIMIT = timedelta(seconds=10)
+"""How long to ask again while Temporal takes no update because a workflow's task failed several times in a row: its
+worker has just died, or the machine has more to do than it can."""
+_READY_PAUSE_SECONDS = 0.25
+
 FAILED_TASKS = 2
 """A thread whose first task was tried more often than that has never begun to run."""
 
@@ -67,26 +72,29 @@ class Messenger:
         """
         client = await self.client()
         thread = names.JobId.parse(job.job_id).thread
-        start: WithStartWorkflowOperation[object, ThreadState] = WithStartWorkflowOperation(
-            names.THREAD_WORKFLOW,
-            ThreadState(thread=thread),
-            id=names.thread_id(thread),
-            task_queue=names.QUEUE,
-            id_conflict_policy=WorkflowIDConflictPolicy.USE_EXISTING,
-            task_timeout=TASK_LIMIT,
-            search_attributes=_generation(),
-            result_type=ThreadState,
-        )
-        asked = client.execute_update_with_start_workflow(
-            names.ADMIT_UPDATE,
-            job,
-            # With the spec's hash: another job under the same id must reach the ledger, which refuses it.
-            id=f"{job.job_id}/{job.spec.sha256[:16]}",
-            start_workflow_operation=start,
-            result_type=Admission,
-        )
+
+        def ask() -> Awaitable[Admission]:
+            start: WithStartWorkflowOperation[object, ThreadState] = WithStartWorkflowOperation(
+                names.THREAD_WORKFLOW,
+                ThreadState(thread=thread),
+                id=names.thread_id(thread),
+                task_queue=names.QUEUE,
+                id_conflict_policy=WorkflowIDConflictPolicy.USE_EXISTING,
+                task_timeout=TASK_LIMIT,
+                search_attributes=_generation(),
+                result_type=ThreadState,
+            )
+            return client.execute_update_with_start_workflow(
+                names.ADMIT_UPDATE,
+                job,
+                # With the spec's hash: another job under the same id must reach the ledger, which refuses it.
+                id=f"{job.job_id}/{job.spec.sha256[:16]}",
+                start_workflow_operation=start,
+                result_type=Admission,
+            )
+
         try:
-            admission: Admission = await self._answered(asked, f"thread {thread}")
+            admission: Admission = await self._answered(ask, f"thread {thread}")
         except errors.SetupError as error:
             if await self._end_stranger(names.thread_id(thread)):
                 raise errors.SetupError(
@@ -99,10 +107,10 @@ class Messenger:
         """End what can be no thread of ours: whoever reaches Temporal's port can start something under its id."""
         try:
             handle = (await self.client()).get_workflow_handle(workflow_id)
-            found = await self._answered(handle.describe(), workflow_id)
+            found = await self._answered(handle.describe, workflow_id)
             is_strange = await _is_strange(handle, found)
             if is_strange:
-                await self._answered(handle.terminate(reason="It is no thread of Perdure's."), workflow_id)
+                await self._answered(lambda: handle.terminate(reason="It is no thread of Perdure's."), workflow_id)
         except errors.PerdureError:
             return False  # the first error says what is wrong
         return is_strange
@@ -116,10 +124,9 @@ class Messenger:
             SetupError: it cannot be reached now; it may be told again.
         """
         client = await self.client()
+        gate = client.get_workflow_handle(gate_id)
         weighing: Weighing = await self._answered(
-            client.get_workflow_handle(gate_id).execute_update(
-                names.DECIDE_UPDATE, notice, id=notice.decision_id, result_type=Weighing
-            ),
+            lambda: gate.execute_update(names.DECIDE_UPDATE, notice, id=notice.decision_id, result_type=Weighing),
             f"gate {gate_id}",
         )
         return weighing
@@ -127,30 +134,34 @@ class Messenger:
     async def poke(self, workflow_id: str, poke: Poke) -> None:
         """Say that something was written to the ledger. Raises ``NotFound`` when the workflow is not there or ended."""
         client = await self.client()
-        await self._answered(client.get_workflow_handle(workflow_id).signal(names.POKE_SIGNAL, poke), workflow_id)
+        handle = client.get_workflow_handle(workflow_id)
+        await self._answered(lambda: handle.signal(names.POKE_SIGNAL, poke), workflow_id)
 
     async def revive(self, job_id: str) -> None:
         """Have a job's thread look whether its workflow is lost, and start it again where the ledger says it stands."""
         client = await self.client()
         thread = names.JobId.parse(job_id).thread
-        asked = client.start_workflow(
-            names.THREAD_WORKFLOW,
-            ThreadState(thread=thread),
-            id=names.thread_id(thread),
-            task_queue=names.QUEUE,
-            id_conflict_policy=WorkflowIDConflictPolicy.USE_EXISTING,
-            task_timeout=TASK_LIMIT,
-            search_attributes=_generation(),
-            start_signal=names.REVIVE_SIGNAL,
-            start_signal_args=[LostJob(job_id=job_id)],
-        )
-        await self._answered(asked, f"thread {thread}")
+
+        def ask() -> Awaitable[WorkflowHandle[Any, Any]]:
+            return client.start_workflow(
+                names.THREAD_WORKFLOW,
+                ThreadState(thread=thread),
+                id=names.thread_id(thread),
+                task_queue=names.QUEUE,
+                id_conflict_policy=WorkflowIDConflictPolicy.USE_EXISTING,
+                task_timeout=TASK_LIMIT,
+                search_attributes=_generation(),
+                start_signal=names.REVIVE_SIGNAL,
+                start_signal_args=[LostJob(job_id=job_id)],
+            )
+
+        await self._answered(ask, f"thread {thread}")
 
     async def describe(self, workflow_id: str) -> Literal["open", "closed", "missing"]:
         """Return what Temporal knows of a workflow."""
         client = await self.client()
         try:
-            found = await self._answered(client.get_workflow_handle(workflow_id).describe(), workflow_id)
+            found = await self._answered(client.get_workflow_handle(workflow_id).describe, workflow_id)
         except errors.NotFound:
             return "missing"
         return "open" if found.status == WorkflowExecutionStatus.RUNNING else "closed"
@@ -163,7 +174,7 @@ class Messenger:
             task_queue=TaskQueue(name=names.QUEUE),
             task_queue_type=TaskQueueType.TASK_QUEUE_TYPE_WORKFLOW,
         )
-        answer = await self._answered(client.workflow_service.describe_task_queue(request), "the task queue")
+        answer = await self._answered(lambda: client.workflow_service.describe_task_queue(request), "the task queue")
         return bool(answer.pollers)
 
     async def client(self) -> Client:
@@ -173,14 +184,27 @@ class Messenger:
                 self._client = await self._connect()
             return self._client
 
-    async def _answered(self, question: Awaitable[Answer], whom: str) -> Answer:
+    async def _answered(self, ask: Callable[[], Awaitable[Answer]], whom: str) -> Answer:
         try:
             with _translated(whom, self.limit):
                 async with asyncio.timeout(self.limit.total_seconds()):
-                    return await question
+                    return await _when_ready(ask)
         except errors.SetupError:
             self._client = None  # a server that was started again may have moved to another port
             raise
+
+
+async def _when_ready(ask: Callable[[], Awaitable[Answer]]) -> Answer:
+    """Ask, and again for a while when the workflow's task is being tried again. What is asked must be idempotent."""
+    now = asyncio.get_running_loop().time
+    last = now() + READY_LIMIT.total_seconds()
+    while True:
+        try:
+            return await ask()
+        except RPCError as error:
+            if error.status is not RPCStatusCode.FAILED_PRECONDITION or now() > last:
+                raise
+        await asyncio.sleep(_READY_PAUSE_SECONDS)
 
 
 async def _is_strange(handle: WorkflowHandle[Any, Any], found: WorkflowExecutionDescription) -> bool:

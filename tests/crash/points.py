@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from perdure.effects.registry import default_effects
 
-_EFFECT_CALLS = {"check": 2, "probe": 2, "do": 1, "verify": 1}
-"""Calls of one effect in one application: when the application is opened, and in the attempt."""
+_EFFECT_CALLS = {"check": 2, "probe": 1, "do": 1, "verify": 1}
+"""Calls of one effect in one application: a check when it is opened, everything in the attempt."""
 
 _LEDGER_CALLS_OF_EFFECT = ("begin_effect", "finish_effect")
 

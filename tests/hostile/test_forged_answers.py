@@ -7,6 +7,8 @@ import subprocess
 import sys
 import uuid
 from collections.abc import Iterator
+from contextlib import contextmanager
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +18,7 @@ from temporalio.api.failure.v1 import Failure
 from temporalio.api.workflowservice.v1 import RespondActivityTaskFailedByIdRequest
 from temporalio.client import AsyncActivityHandle, Client
 from temporalio.exceptions import ApplicationError
+from temporalio.service import RPCError
 from temporalio.worker import Worker
 
 from perdure.contracts import names
@@ -26,7 +29,8 @@ from perdure.contracts.application import (
     OpenApplicationResult,
 )
 from perdure.contracts.decisions import DecisionNotice, GateEnd, Weighing
-from perdure.contracts.job import Done, JobPhase, JobState, Poke
+from perdure.contracts.job import Admission, AdmitInput, Done, JobPhase, JobState, Poke, RequestsResult
+from perdure.runtime.messenger import FAILED_TASKS, Messenger
 from perdure.runtime.payload_keys import make_key
 from perdure.settings import Settings
 from tests.hostile.forging import (
@@ -43,6 +47,7 @@ from tests.hostile.forging import (
     in_flight,
     say,
     token_of,
+    until,
 )
 from tests.support.installation import Installation, wait_until
 from tests.support.repositories import make_project
@@ -179,6 +184,8 @@ def test_liar_in_the_place_of_the_worker_changes_nothing(home: Installation, say
 def lies() -> list[Any]:
     """Activities by the names of ours that always say what is wanted."""
     answers: dict[str, Any] = {
+        names.OPEN_GATE: Done(),
+        names.WEIGH_REQUESTS: RequestsResult(),
         names.WEIGH_DECISIONS: Weighing(outcome="satisfied", by=["mallory"]),
         names.CLOSE_GATE: GateEnd(outcome="satisfied"),
         names.READ_GATE: GateEnd(outcome="satisfied"),
@@ -200,25 +207,61 @@ def lies() -> list[Any]:
 
 def test_worker_with_another_key_only_delays(home: Installation, saying: Saying, tmp_path: Path) -> None:
     """A worker of another installation on our queue can do nothing with its tasks; when it goes, work goes on."""
-    stranger = Settings(data=tmp_path / "stranger", temporal_address=home.settings.temporal_address)
-    make_key(stranger.keys)
-    home.kill_workers()
-    log = tmp_path / "stranger.log"
-    environ = {**home.environ, "PERDURE_DATA": str(stranger.data)}
-    argv = [sys.executable, "-P", "-m", "perdure.runtime.run_worker", "--data", str(stranger.data)]
-    with log.open("wb") as output:
-        process = subprocess.Popen(argv, env=environ, stdout=output, stderr=output)
 
     async def give_it_a_task() -> None:
         client = await forger(home, "payload key")
         await client.get_workflow_handle(saying.job.job_id).signal(names.POKE_SIGNAL, Poke())
 
-    try:
+    with stranger(home, tmp_path) as log:
         asyncio.run(give_it_a_task())
         wait_until(lambda: "MissingKey" in log.read_text(), "the stranger to fail a task", explain=log.read_text)
+    home.start_worker()
+    assert_undecided(home, saying)
+    approve(home, saying)
+
+
+def test_request_waits_for_a_task_that_is_tried_again(home: Installation, tmp_path: Path) -> None:
+    """Temporal takes no update while a workflow's task fails time and again; whoever asks is answered when it ends."""
+    thread = f"failing-{uuid.uuid4().hex[:6]}"
+    job = AdmitInput(job_id=f"job/{thread}/one", spec=home.blobs.put(b"{}"), template="announce", requester="ada")
+    with home.ledger() as ledger:
+        ledger.request_job(job, at=datetime.now(UTC))
+
+    async def ask() -> Admission:
+        client = await home.temporal()
+        handle = client.get_workflow_handle(names.thread_id(thread))
+        messenger = Messenger(home.temporal)
+
+        async def has_failed_often() -> bool:
+            return (await handle.describe()).raw_description.pending_workflow_task.attempt > FAILED_TASKS
+
+        with stranger(home, tmp_path):
+            first = asyncio.create_task(messenger.admit(job))
+            await asyncio.wait([first], timeout=1)  # the thread is there, and its first task fails
+            await until(has_failed_often)
+            with pytest.raises(RPCError, match="failed state"):
+                await handle.execute_update(names.ADMIT_UPDATE, job, result_type=Admission)
+            second = asyncio.create_task(messenger.admit(job))
+        await asyncio.to_thread(home.start_worker)
+        assert await first == await second
+        return await second
+
+    assert asyncio.run(ask()).job_id == job.job_id
+
+
+@contextmanager
+def stranger(home: Installation, folder: Path) -> Iterator[Path]:
+    """A worker of another installation in the place of ours; gives its log."""
+    settings = Settings(data=folder / "stranger", temporal_address=home.settings.temporal_address)
+    make_key(settings.keys)
+    home.kill_workers()
+    log = folder / "stranger.log"
+    environ = {**home.environ, "PERDURE_DATA": str(settings.data)}
+    argv = [sys.executable, "-P", "-m", "perdure.runtime.run_worker", "--data", str(settings.data)]
+    with log.open("wb") as output:
+        process = subprocess.Popen(argv, env=environ, stdout=output, stderr=output)
+    try:
+        yield log
     finally:
         process.kill()
         process.wait()
-        home.start_worker()
-    assert_undecided(home, saying)
-    approve(home, saying)

@@ -83,8 +83,8 @@ KEPT: tuple[Kept, ...] = (
     Kept(
         PROMISE,
         _APPLYING,
-        "            return effect.check(planned.body, context)\n",
-        "            return []\n",
+        "            problems = effect.check(planned.body, context)\n",
+        "            problems: list[str] = []\n",
         f"{_ON_APPLYING}::test_drift_is_found_before_the_first_effect",
     ),
     Kept(
