@@ -6,7 +6,6 @@ import shutil
 import tempfile
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 from temporalio import activity
 
@@ -25,6 +24,9 @@ from perdure.workspace.copies import DraftCopy, export_tree, open_draft
 from perdure.workspace.git import Repository, identity, open_repository
 from perdure.workspace.sandbox import NOT_FOUND, Sandbox
 from perdure.workspace.space import DraftedFiles
+
+_HISTORIES = ("git.history", "release.packages")
+"""Sources that say which commit a draft starts from."""
 
 FindSandbox = Callable[[], Sandbox]
 """Finds and proves the sandbox when it is first needed; raises ``SetupError`` with how to install it."""
@@ -165,14 +167,14 @@ def _say_end(argv: list[str], ended: Finished) -> str:
 
 
 def base_of(reader: JobReader) -> tuple[Repository, str]:
-    """The repository and base commit that a draft starts from: those of the job's git.history source.
+    """The repository and base commit that a draft starts from: those of the first source that read a history.
 
     Raises:
         UserError: the template has a draft and no such source.
     """
-    for name, source in reader.template.gather.sources.items():
-        if source.use == "git.history":
-            history: Any = reader.results["gather"].get(name)
-            if history:
-                return open_repository(Path(history["repository"])), history["head"]
-    raise UserError(f"Template {reader.spec.template} drafts, and gathers no git.history to draft from.")
+    for source in reader.results["gather"].values():
+        if isinstance(source, dict) and source.get("rule") in _HISTORIES:
+            return open_repository(Path(source["repository"])), source["head"]
+    raise UserError(
+        f"Template {reader.spec.template} drafts, and gathers none of {', '.join(_HISTORIES)} to draft from."
+    )

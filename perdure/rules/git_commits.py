@@ -74,6 +74,11 @@ def read_commits(
     limits = ([f"--max-count={most}"] if most else []) + ([f"^{since}"] if since else [])
     paths = ["--full-history", "--no-merges", "--", path] if path else []
     ids = repository.read("rev-list", "--topo-order", head, *limits, *paths).decode("ascii").split()
+    return read_listed(repository, ids)
+
+
+def read_listed(repository: Repository, ids: Sequence[str]) -> list[Commit]:
+    """Return the commits of these ids, in their order."""
     width = unique_width(ids)
     return [parse_commit(name, data, width) for name, data in _read_objects(repository, ids)]
 

@@ -5,6 +5,10 @@ from __future__ import annotations
 from perdure.rules import git_history
 from perdure.rules.base import Rule
 from perdure.rules.release import checks, drafting, propose, sources
+from perdure.rules.release.packages import checking as package_checking
+from perdure.rules.release.packages import gather as package_gather
+from perdure.rules.release.packages import propose as package_propose
+from perdure.rules.release.packages import writing as package_writing
 
 
 def default_rules() -> dict[str, Rule]:
@@ -18,5 +22,9 @@ def default_rules() -> dict[str, Rule]:
         drafting.CHANGELOG_RULE,
         checks.VERSION_RULE,
         checks.ENTRIES_RULE,
+        package_gather.RULE,
+        package_propose.RULE,
+        package_writing.RULE,
+        package_checking.RULE,
     )
     return {rule.name: rule for rule in rules}

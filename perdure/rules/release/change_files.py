@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 import tomllib
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
 from perdure.contracts.base import JsonDict
@@ -66,14 +66,30 @@ def find_change_files(repository: Repository, tree: CommitTree) -> tuple[list[Js
     Changesets lie at the repository's root; the other folders in the package's own. A file that cannot be read as a
     change is left alone and named.
     """
-    files: list[JsonDict] = []
-    findings: list[str] = []
     root = CommitTree(repository, tree.commit, "") if tree.folder else tree
+    sets, said = find_changesets(root)
+    fragments, more = find_fragments(tree)
+    return sets + fragments, said + more
+
+
+def find_changesets(root: CommitTree) -> tuple[list[JsonDict], list[str]]:
+    """Return (files, findings) of the changesets at the repository's root, as :func:`find_change_files` does."""
     changesets = root.open_folder(_CHANGESETS)
-    found = list(_read_changesets(changesets)) if changesets else []
+    return _sort_out(_read_changesets(changesets) if changesets else ())
+
+
+def find_fragments(tree: CommitTree) -> tuple[list[JsonDict], list[str]]:
+    """Return (files, findings) of a package's own fragments, as :func:`find_change_files` does."""
+    found: list[tuple[str, list[Change] | None]] = []
     for name in [configured] if (configured := _read_configured(tree)) else _FOLDERS:
         folder = tree.open_folder(name)
         found += _read_fragments(folder, may_hold_sections=name in _MAY_HOLD_SECTIONS) if folder else []
+    return _sort_out(found)
+
+
+def _sort_out(found: Iterable[tuple[str, list[Change] | None]]) -> tuple[list[JsonDict], list[str]]:
+    files: list[JsonDict] = []
+    findings: list[str] = []
     for path, changes in found:
         if changes is None:
             findings.append(f"{path} is left alone: it cannot be read as a change file.")

@@ -35,11 +35,13 @@ def find_last_release(
     scheme: VersionScheme,
     *,
     starts_anew: bool,
+    merged: set[str] | None = None,
 ) -> LastRelease:
     """Return the release that ``head`` builds on: the highest final version among matching tags that it reaches.
 
     Pre-releases count only where there is no final one. A nearer tag does not count before a higher version.
-    ``starts_anew``: a version was given, so tags that match nothing are no reason to ask.
+    ``starts_anew``: a version was given, so tags that match nothing are no reason to ask. ``merged``: full names of the
+    tags that ``head`` reaches, for callers that ask about many packages.
 
     Raises:
         UserError: tags look like versions but none matches, or the releases share no history with ``head``.
@@ -49,7 +51,7 @@ def find_last_release(
         if not starts_anew:
             refuse_unmatched(names, form, scheme)
         return LastRelease()
-    merged = set(list_refs(repository, "refs/tags", f"--merged={head}"))
+    merged = list_merged(repository, head) if merged is None else merged
     reached = [tag for tag in matching if f"refs/tags/{tag.name}" in merged]
     if not reached:
         return _meet_unreachable(repository, head, _highest(matching, scheme), form)
@@ -57,6 +59,11 @@ def find_last_release(
     above = [tag for tag in reached if scheme.key(tag.version) > scheme.key(last.version)]
     candidates = [tag.version for tag in above if scheme.is_candidate(tag.version)]
     return LastRelease(last.name, last.version, _tag_commit(repository, last), candidates[0] if candidates else "")
+
+
+def list_merged(repository: Repository, head: str) -> set[str]:
+    """Full names of the tags that ``head`` reaches."""
+    return set(list_refs(repository, "refs/tags", f"--merged={head}"))
 
 
 def _highest(tags: list[ReleaseTag], scheme: VersionScheme) -> ReleaseTag:

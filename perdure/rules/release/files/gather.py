@@ -40,13 +40,17 @@ def gather_version_files(arguments: JsonDict, context: RuleContext) -> RuleResul
     Raises:
         UserError: such a file is a symbolic link, cannot be read as what its name says, or a declared place is none.
     """
-    files = CommitFiles.open(arguments)
+    return describe_files(CommitFiles.open(arguments), arguments.get("also"))
+
+
+def describe_files(files: CommitFiles, also: object = None, *, alone: bool = False) -> RuleResult:
+    """Find them in the folder of ``files``. ``alone``: members of a workspace are packages of their own."""
     found = _find_files(files)
-    members = _find_members(files, found)
+    members = [] if alone else _find_members(files, found)
     current = decide_version(found, members)
     chosen = [_choose(file, current) for file in found]
-    chosen += _find_repetitions(files, found, members, current)
-    chosen += [_find_declared(files, declared, current) for declared in read_declarations(arguments.get("also"))]
+    chosen += _find_repetitions(files, found, members, current, alone=alone)
+    chosen += [_find_declared(files, declared, current) for declared in read_declarations(also)]
     findings = [f"{file.path}: {note}." for file in chosen for note in file.found.notes]
     findings += [*say_left(found, current), *explain_others(files, chosen)]
     return _write_result(files, chosen, current, findings)
@@ -113,7 +117,7 @@ def _find_members(files: CommitFiles, found: Sequence[FoundFile]) -> list[FoundF
 
 
 def _find_repetitions(
-    files: CommitFiles, found: Sequence[FoundFile], members: Sequence[FoundFile], current: str
+    files: CommitFiles, found: Sequence[FoundFile], members: Sequence[FoundFile], current: str, *, alone: bool
 ) -> list[FoundFile]:
     """Members of a Cargo workspace, Maven modules and lock files, with the places that say the same version."""
     crates = {file.found.package for file in found if file.form.name == "cargo" and file.found.places}
@@ -121,7 +125,7 @@ def _find_repetitions(
     more = [_repeat(member, current) for member in members]
     crates |= {member.found.package for member in more if member.found.places}
     crates |= names_in_workspace(files, members)
-    for file in found:
+    for file in [] if alone else found:
         if file.path == join(files.folder, "Cargo.toml"):
             more += find_cargo_requirements(files, [file, *members], crates, current)
         elif file.path == join(files.folder, "pom.xml"):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
+from copy import copy
 from functools import lru_cache
 
 from perdure.contracts.base import JsonDict, path_text
@@ -36,6 +37,17 @@ class CommitFiles:
         repository = open_input(arguments["repo"])
         _, commit = find_branch(repository, str(arguments.get("branch") or ""))
         return cls(repository, commit, package_path(repository, arguments.get("path")))
+
+    def at(self, folder: str) -> CommitFiles:
+        """The same commit seen from another package's folder; what was read is shared."""
+        other = copy(self)
+        other.folder, other._top = folder, CommitTree(self._repository, self.commit, folder)
+        return other
+
+    @property
+    def top(self) -> CommitTree:
+        """The package's own folder."""
+        return self._top
 
     def has(self, path: str) -> bool:
         """Whether there is a regular file at ``path`` (from the repository's root)."""

@@ -29,8 +29,21 @@ def write_versions(arguments: JsonDict, context: RuleContext) -> RuleResult:
     space, version = require_space(context), str(arguments["version"])
     gathered = require_value(context, "gather", FILES)
     release = find_value(context.results.get("analyze"), _PROPOSE) or {}
-    written, findings = [], []
     last_version = str(release.get("last_version") or "")
+    written, findings = write_files(space, gathered, version, last_version)
+    old_version = last_version or gathered["version"]
+    left = find_elsewhere(space.root, gathered["path"], old_version) if old_version != version else []
+    value: JsonDict = {"rule": WRITE_VERSIONS, "files": written, "elsewhere": left}
+    paths = ", ".join(dict.fromkeys(file["path"] for file in written))
+    summary = f"{version} in {paths}" if written else "no version file to change"
+    return RuleResult(value, summary, findings=[*findings, *tell_elsewhere(left, old_version)])
+
+
+def write_files(
+    space: DraftSpace, gathered: JsonDict, version: str, last_version: str
+) -> tuple[list[JsonDict], list[str]]:
+    """Write ``version`` into what was gathered; return (what was written, findings)."""
+    written, findings = [], []
     for file in _settle(gathered["files"], last_version):
         old = [place["version"] for place in file["places"]]
         note = _explain_left(file, old, gathered["version"], last_version) if old else ""
@@ -38,12 +51,7 @@ def write_versions(arguments: JsonDict, context: RuleContext) -> RuleResult:
             findings.append(note)
         elif old and _write_file(space, file, version):
             written.append({"path": file["path"], "places": file["places"], "version": version})
-    old_version = last_version or gathered["version"]
-    left = find_elsewhere(space.root, gathered["path"], old_version) if old_version != version else []
-    value: JsonDict = {"rule": WRITE_VERSIONS, "files": written, "elsewhere": left}
-    paths = ", ".join(dict.fromkeys(file["path"] for file in written))
-    summary = f"{version} in {paths}" if written else "no version file to change"
-    return RuleResult(value, summary, findings=[*findings, *tell_elsewhere(left, old_version)])
+    return written, findings
 
 
 def _settle(files: Sequence[JsonDict], last_version: str) -> Iterator[JsonDict]:

@@ -1,0 +1,1 @@
+"""Several packages of one repository, released in one plan."""

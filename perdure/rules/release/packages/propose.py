@@ -1,0 +1,180 @@
+"""The analysis ``release.propose_packages``: which packages are released, as what, and who follows whom."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from datetime import date
+from itertools import groupby
+
+from perdure.contracts.base import JsonDict
+from perdure.errors import UserError
+from perdure.rules.base import Rule, RuleContext, RuleResult
+from perdure.rules.git_commits import commit_from_json
+from perdure.rules.release.bump import Suggestion
+from perdure.rules.release.entries import Entry
+from perdure.rules.release.evidence import Gathered, collect_entries, made_id
+from perdure.rules.release.packages.attribution import Attribution, tell_attribution, tell_shared
+from perdure.rules.release.packages.dependants import Followed, follow_releases
+from perdure.rules.release.packages.gather import PACKAGES
+from perdure.rules.release.packages.hand import apply_hand, apply_wording, give_ids, read_versions
+from perdure.rules.release.packages.model import order_by_dependencies
+from perdure.rules.release.packages.releasing import Releasing, number_together, open_releasing
+from perdure.rules.release.packages.telling import write_value
+from perdure.rules.release.results import find_value
+from perdure.rules.release.versions import find_scheme
+
+NAME = "release.propose_packages"
+
+
+@dataclass
+class _Settling:
+    """The whole plan while it is settled."""
+
+    gathered: JsonDict
+    packages: list[Releasing]
+    only: set[str]
+    today: date
+    pre: str
+    findings: list[str] = field(default_factory=list)
+
+    def may_release(self, one: Releasing) -> bool:
+        """Whether a package may be released at all."""
+        is_wanted = not self.only or bool(self.only & {one.name, one.id})
+        return is_wanted and not one.facts["private"] and one.name not in self.gathered["ignored"]
+
+    def renumber(self) -> None:
+        """Set the version of every package that has something to release; groups move as one."""
+        self.findings.clear()
+        taken = [*self.gathered["tags"], *(ref.removeprefix("refs/tags/") for ref in self.gathered["remote_refs"])]
+        for members in self._groups():
+            if any(one.all_entries for one in members):
+                suggestion, findings = number_together(members, taken, self.today, self.pre)
+                self.findings += findings
+                for one in members:
+                    one.suggestion = suggestion
+        self._level_linked()
+
+    def _groups(self) -> list[list[Releasing]]:
+        free = [one for one in self.packages if self.may_release(one)]
+        keyed = sorted(free, key=lambda one: one.facts["group"] or f"\0{one.name}")
+        return [list(members) for _, members in groupby(keyed, key=lambda one: one.facts["group"] or f"\0{one.name}")]
+
+    def _level_linked(self) -> None:
+        """Linked packages that are released take the highest version among them."""
+        for names in self.gathered["linked"]:
+            linked = [one for one in self.packages if one.name in names and one.suggestion]
+            for one in linked:
+                key = find_scheme(one.facts["scheme"]).key
+                best = max((other.version for other in linked), key=key)
+                if one.suggestion and best != one.version:
+                    reasons = [f"{best}: it is linked with {', '.join(names)}.", *one.suggestion.reasons]
+                    one.suggestion = Suggestion(best, one.suggestion.bump, reasons)
+
+
+def propose_packages(arguments: JsonDict, context: RuleContext) -> RuleResult:
+    """Propose the release of a workspace's packages from what was gathered.
+
+    ``with``: ``from`` (all gathered values by source name); optional ``versions`` (``core=2.0.0``), ``only`` (names of
+    packages) and ``pre``. A package with nothing to release is left out and said; without any the value's ``packages``
+    is empty.
+
+    Raises:
+        UserError: a version breaks a rule (named, with its package), or a name is no package's.
+    """
+    gathered = find_value(arguments["from"], PACKAGES)
+    if gathered is None:
+        raise UserError(f"{NAME} needs a gather source that uses {PACKAGES!r}; 'from' holds none.")
+    packages = open_releasing(gathered)
+    only = _read_only(arguments.get("only") or [], packages)
+    settling = _Settling(gathered, packages, only, context.now.date(), str(arguments.get("pre") or ""))
+    given = read_versions(arguments.get("versions"), packages)
+    findings = _collect(settling)
+    for one in packages:
+        one.given = given.get(one.name, "")
+    findings += apply_hand(packages, context.edits)
+    followed = follow_releases(packages, settling.may_release, settling.renumber)
+    _fill_groups(packages)
+    findings += [*apply_wording(packages, context.edits), *settling.findings]
+    findings += _tell(settling, followed)
+    order = {one.path: place for place, one in enumerate(order_by_dependencies([each.package for each in packages]))}
+    released = sorted((one for one in packages if one.version), key=lambda one: order[one.package.path])
+    value = write_value(NAME, gathered, released, followed.ranges, context.now.date().isoformat())
+    return RuleResult(value, value["title"] or "nothing to release", findings=findings)
+
+
+def _read_only(words: Sequence[str], packages: Sequence[Releasing]) -> set[str]:
+    known = {name for one in packages for name in (one.name, one.id)}
+    if unknown := [word for word in words if word not in known]:
+        listed = ", ".join(one.name for one in packages)
+        raise UserError(f"only={unknown[0]!r} is no package of this workspace. Known packages: {listed}.")
+    return set(words)
+
+
+def _collect(settling: _Settling) -> list[str]:
+    """Give every package that may be released its entries; return findings."""
+    findings: list[str] = []
+    gathered = settling.gathered
+    for one in filter(settling.may_release, settling.packages):
+        changes = one.facts["changes"]
+        by_hand = [*gathered["changesets"], *changes["files"]]
+        commits = [] if gathered["uses_changesets"] else one.commits
+        collected = collect_entries(Gathered(commits, changes["changelog"], by_hand, one.name))
+        one.entries = give_ids(collected.entries, one.id)
+        findings += [f"{one.name}: {finding}" for finding in [*changes.get("findings", []), *collected.findings]]
+        if gathered["uses_changesets"] and one.commits and not one.entries:
+            count = f"{len(one.commits)} commit{'s' * (len(one.commits) != 1)}"
+            since = one.facts["last_tag"] or "its beginning"
+            told = f"no changeset names it, so it is not released for itself ({count} since {since})"
+            findings.append(f"{one.name}: {told}.")
+    return findings
+
+
+def _fill_groups(packages: Sequence[Releasing]) -> None:
+    """A package that is released for its group's sake says so: its changelog has no empty section."""
+    for one in packages:
+        if one.version and not one.all_entries:
+            text = "released together with the other packages of its version"
+            source = (f"group {one.package.group}",)
+            entry = Entry(f"{made_id('t', one.name)}:{one.id}", "Other", text, source, "patch", reason=text)
+            one.entries = [entry]
+
+
+def _tell(settling: _Settling, followed: Followed) -> list[str]:
+    """What a reviewer should know of the whole: who counts for what, who is left out, who follows."""
+    commits = {value["id"]: commit_from_json(value) for value in settling.gathered["commits"]}
+    found = {one.package.path: Attribution(one.facts["by"], one.facts["scope_alone"]) for one in settling.packages}
+    released = [one for one in settling.packages if one.version]
+    told = [line for one in released for line in tell_attribution(one.package, found[one.package.path], commits)]
+    told += tell_shared(found, {one.package.path: one.name for one in released}, commits)
+    return [*told, *followed.findings, *_tell_left(settling)]
+
+
+def _tell_left(settling: _Settling) -> list[str]:
+    """Packages that are not released, by the reason why."""
+    reasons: dict[str, list[str]] = {}
+    for one in settling.packages:
+        if one.version:
+            continue
+        if one.facts["private"]:
+            why = "private"
+        elif one.name in settling.gathered["ignored"]:
+            why = "ignored by .changeset/config.json"
+        elif not settling.may_release(one):
+            why = "not asked for"
+        else:
+            why = "nothing to release"
+        reasons.setdefault(why, []).append(one.name)
+    return [f"Left out, {why}: {', '.join(names)}." for why, names in reasons.items()]
+
+
+RULE = Rule(
+    name=NAME,
+    rule_class="analysis",
+    run=propose_packages,
+    needs=frozenset({"from"}),
+    takes=frozenset({"versions", "only", "pre"}),
+    about="Which packages of a workspace are released, each with entries and a version; dependants follow.",
+)
+
+__all__ = ["NAME", "RULE", "propose_packages"]

@@ -1,0 +1,134 @@
+"""One package's release while it is being settled: its facts, its entries, and the version that follows from them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import date
+
+from perdure.contracts.base import JsonDict
+from perdure.errors import UserError
+from perdure.rules.git_commits import Commit, commit_from_json
+from perdure.rules.release.bump import Last, Suggestion
+from perdure.rules.release.choice import Numbering, choose_version
+from perdure.rules.release.edits import Edited
+from perdure.rules.release.entries import Entry
+from perdure.rules.release.packages.model import Package, package_from_json
+from perdure.rules.release.tags import parse_tag_form
+from perdure.rules.release.versions import find_scheme
+
+
+@dataclass
+class Releasing:
+    """One package of the workspace."""
+
+    facts: JsonDict
+    """As gathered."""
+    package: Package
+    commits: Sequence[Commit]
+    """That count for it, newest first."""
+    entries: list[Entry] = field(default_factory=list)
+    suggestion: Suggestion | None = None
+    """Set once it is released."""
+    follows: dict[str, Entry] = field(default_factory=dict)
+    """Entries that other packages' new versions make, by those packages' names."""
+    wished: str = ""
+    wished_by: str = ""
+    """A version that a reviewer chose, and who."""
+    given: str = ""
+    """A version that the job was started with."""
+
+    @property
+    def name(self) -> str:
+        return self.package.name
+
+    @property
+    def id(self) -> str:
+        return str(self.facts["id"])
+
+    @property
+    def version(self) -> str:
+        """The new version; empty while the package is not released."""
+        return self.suggestion.version if self.suggestion else ""
+
+    @property
+    def before(self) -> str:
+        """What ranges in the base commit were written against."""
+        return self.package.version or str(self.facts["last_version"])
+
+    @property
+    def all_entries(self) -> list[Entry]:
+        """Its own entries, then what follows from others."""
+        return [*self.entries, *self.follows.values()]
+
+    def to_json(self, **more: object) -> JsonDict:
+        """Return plain JSON for the stages after this one."""
+        assert self.suggestion is not None  # only released packages are written
+        last = self.facts["last_version"]
+        return {
+            "id": self.id,
+            "name": self.name,
+            "path": self.package.path,
+            "group": self.package.group,
+            "version": self.version,
+            "tag": parse_tag_form(self.facts["tag_form"]).write(self.version),
+            "scheme": self.facts["scheme"],
+            "last_version": last,
+            "last_tag": self.facts["last_tag"],
+            "bump": self.suggestion.bump,
+            "entries": [entry.to_json() for entry in self.all_entries],
+            "reasons": self.suggestion.reasons,
+            "title": f"{self.name} {last} → {self.version}" if last else f"{self.name} {self.version} (first release)",
+            **more,
+        }
+
+
+def open_releasing(gathered: JsonDict) -> list[Releasing]:
+    """Return every package of a ``release.packages`` value, in its order."""
+    commits = {value["id"]: commit_from_json(value) for value in gathered["commits"]}
+    return [
+        Releasing(facts, package_from_json(facts), [commits[name] for name in facts["by"] if name in commits])
+        for facts in gathered["packages"]
+    ]
+
+
+def number_together(
+    members: Sequence[Releasing], taken: Sequence[str], today: date, pre: str
+) -> tuple[Suggestion, list[str]]:
+    """Return the version that follows for packages that share one (often a single one), and findings.
+
+    Raises:
+        UserError: the version that was given, or the proposed one, breaks a rule; the message names the package.
+    """
+    first = members[0]
+    entries = [entry for one in members for entry in one.all_entries]
+    wishes = [one for one in members if one.wished]
+    wish = wishes[-1] if wishes else first
+    given = next((one.given for one in members if one.given), "")
+    commits = [commit for one in members for commit in one.commits]
+    numbers = [_numbering(one, members, taken, today, pre) for one in members]
+    try:
+        edited = Edited(entries, wish.wished, wish.wished_by)
+        suggestion, findings = choose_version(edited, given, commits, numbers[0])
+        for one in numbers[1:]:
+            if problem := one.find_illegal(suggestion.version):
+                raise UserError(problem)
+    except UserError as error:
+        told = error.message.replace("(version=… chooses one.)", f"(versions='[\"{first.name}=…\"]' chooses one.)")
+        raise UserError(f"{first.name}: {told}") from None
+    return suggestion, [f"{first.name}: {finding}" for finding in findings]
+
+
+def _numbering(one: Releasing, members: Sequence[Releasing], taken: Sequence[str], today: date, pre: str) -> Numbering:
+    """Where the numbering of a group stands, with the tag form of one of its members."""
+    scheme = find_scheme(one.facts["scheme"])
+
+    def highest(versions: Mapping[str, None]) -> str:
+        legal = [version for version in versions if version and scheme.is_legal(version)]
+        return max(legal, key=scheme.key, default="")
+
+    last = highest(dict.fromkeys(member.facts["last_version"] for member in members))
+    candidate = highest(dict.fromkeys(member.facts["last_candidate"] for member in members))
+    manifest = highest(dict.fromkeys(member.package.version for member in members)) or one.package.version
+    numbering = Last(last, candidate, manifest, "", today)
+    return Numbering(numbering, taken, parse_tag_form(one.facts["tag_form"]), scheme, pre)
