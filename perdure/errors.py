@@ -45,6 +45,10 @@ class ToolFault(PerdureError):
     """A tool failed in a way that a model can react to: it is told, the loop goes on."""
 
 
+class ToolUnavailable(ToolFault):
+    """What a tool asks does not answer now: counted for its circuit breaker, told to the model like any fault."""
+
+
 class ModelTrouble(PerdureError):
     """No model answers now; it may pass by itself."""
 

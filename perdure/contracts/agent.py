@@ -131,6 +131,8 @@ class ToolOutcome(Contract):
     """It changed the workspace (or the world)."""
     options: tuple[str, ...] = ()
     """With ``asks``: what a person may answer, empty for free text. The question is ``text``."""
+    degraded: str = Field(default="", max_length=300)
+    """Why this is not the tool's own best answer (its host was left alone, another tool stood in). For the review."""
 
 
 # Policy

@@ -83,6 +83,7 @@ class Shell(Protocol):
         network: Sequence[str] = (),
         limit: timedelta,
         output_limit_bytes: int = 0,
+        extra_read: Sequence[Path] = (),
         is_stopped: Callable[[], bool] = lambda: False,
     ) -> Any:
         """Run to the end, give :class:`Ended`. A command over its limit or bounds is killed and has code 124."""
@@ -118,6 +119,8 @@ class ToolContext:
     paths: tuple[str, ...] = ()
     """Globs of what may be changed in it; empty: all of it."""
     base_commit: str = ""
+    git_dir: Path | None = None
+    """The workspace's private git directory, where it lies beside it; ``None``: it is the workspace's own ``.git``."""
     sandbox: Callable[[], Shell] | None = None
     """Finds the sandbox when first needed; raises ``SetupError`` with how to install it."""
     notes: Notes | None = None

@@ -34,6 +34,33 @@ def matches(pattern: str, text: str, *, broad: bool = False) -> bool:
     return len(signs) in reached
 
 
+def glob_matches(pattern: str, path: str) -> bool:
+    """Whether a path matches a glob; ``**`` between slashes stands for any folders, none too."""
+    return _match_parts(pattern.removeprefix("./").split("/"), path.split("/"))
+
+
+def _match_parts(patterns: list[str], parts: list[str]) -> bool:
+    """Part by part, keeping which patterns are done so far: no glob can blow it up."""
+    reached = _skip_folders({0}, patterns)
+    for part in parts:
+        following = set()
+        for place in reached:
+            if place < len(patterns):
+                is_any = patterns[place] == "**"
+                if is_any or matches(patterns[place], part):
+                    following.add(place if is_any else place + 1)
+        reached = _skip_folders(following, patterns)
+    return len(patterns) in reached
+
+
+def _skip_folders(reached: set[int], patterns: list[str]) -> set[int]:
+    for place in sorted(reached):
+        while place < len(patterns) and patterns[place] == "**":
+            place += 1
+            reached.add(place)
+    return reached
+
+
 def _read(pattern: str) -> Iterator[object]:
     at = 0
     while at < len(pattern):

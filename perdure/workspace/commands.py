@@ -9,7 +9,7 @@ import signal
 import subprocess
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from datetime import timedelta
 from pathlib import Path
 
@@ -47,28 +47,36 @@ class Command:
     stdin: bytes = b""
     limit: timedelta = timedelta(minutes=10)
     output_limit_bytes: int = OUTPUT_LIMIT_BYTES
-    """For each of stdout and stderr, and for both together."""
+    """For each of stdout and stderr, and for both together; beginning and end are kept."""
     pass_fds: Sequence[int] = ()
     tick: timedelta = timedelta(seconds=0.5)
     """How often ``watch`` is asked."""
 
 
-@dataclass
 class _Capture:
-    """Keeps the beginning of a stream and counts the rest."""
+    """Keeps the beginning and the end of a stream, half of ``limit`` each, and counts what was between."""
 
-    limit: int
-    kept: bytearray = field(default_factory=bytearray)
-    dropped: int = 0
+    def __init__(self, limit: int) -> None:
+        self._most_head = limit - limit // 2
+        self._most_tail = limit // 2
+        self._head = bytearray()
+        self._tail = bytearray()
+        self._seen = 0
 
     def add(self, data: bytes) -> None:
-        room = max(0, self.limit - len(self.kept))
-        self.kept += data[:room]
-        self.dropped += len(data) - min(room, len(data))
+        self._seen += len(data)
+        room = max(0, self._most_head - len(self._head))
+        self._head += data[:room]
+        self._tail += data[room:]
+        # Cut seldom: each cut moves the whole tail.
+        if len(self._tail) > 2 * self._most_tail + _CHUNK:
+            del self._tail[: len(self._tail) - self._most_tail]
 
     def text(self) -> bytes:
-        cut = f"\n[… {self.dropped} more bytes were cut]\n".encode() if self.dropped else b""
-        return bytes(self.kept) + cut
+        tail = self._tail[max(0, len(self._tail) - self._most_tail) :]
+        dropped = self._seen - len(self._head) - len(tail)
+        cut = f"\n[… {dropped} more bytes were cut]\n".encode() if dropped else b""
+        return bytes(self._head) + cut + bytes(tail)
 
 
 def run_command(

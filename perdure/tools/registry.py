@@ -1,0 +1,116 @@
+"""Every tool by its name: those that come with Perdure, and users' that settings name with a version."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+from importlib.metadata import EntryPoint, entry_points
+from typing import Any
+
+from perdure.contracts.agent_ports import Tool
+from perdure.errors import SetupError
+from perdure.policy.names import suggest
+from perdure.tools import (
+    ask,
+    files_glob,
+    files_grep,
+    files_patch,
+    files_read,
+    files_write,
+    git,
+    http,
+    memory,
+    output,
+    shell,
+)
+from perdure.tools.base import ModelTool
+
+GROUP = "perdure.tools"
+"""Entry points of users' tools."""
+
+_NAMED = re.compile(r"([A-Za-z0-9][A-Za-z0-9._-]*)@(\S+)")
+
+
+def shipped_tools() -> tuple[ModelTool[Any], ...]:
+    """The tools that come with Perdure, in the order of the reference."""
+    return (
+        files_read.READ,
+        files_glob.GLOB,
+        files_grep.GREP,
+        files_write.WRITE,
+        files_write.EDIT,
+        files_patch.PATCH,
+        files_write.REMOVE,
+        shell.RUN,
+        git.GIT,
+        http.GET,
+        output.OUTPUT,
+        memory.READ,
+        memory.WRITE,
+        ask.ASK,
+    )
+
+
+def default_tools(named: Sequence[str] = ()) -> dict[str, Tool]:
+    """Return every tool by name: the shipped ones, then those of ``named`` entry points, ``name@version`` each.
+
+    An entry point that is not named is never imported, whatever is installed.
+
+    Raises:
+        SetupError: one is not installed, is there in another version, gives no tools, or takes a name that is taken.
+    """
+    found: dict[str, Tool] = {tool.spec.name: tool for tool in shipped_tools()}
+    for entry in named:
+        for tool in load_entry(entry):
+            if tool.spec.name in found:
+                raise SetupError(f"PERDURE_TOOLS: {entry} brings {tool.spec.name!r}, and there is a tool of that name.")
+            found[tool.spec.name] = tool
+    return found
+
+
+def load_entry(named: str) -> list[Tool]:
+    """Import the tools of one entry point, exactly in the version that was named. Raises ``SetupError``."""
+    match = _NAMED.fullmatch(named)
+    if match is None:
+        raise SetupError(f"PERDURE_TOOLS: {named!r} names no tools; expected name@version, for example acme@1.4.0.")
+    name, version = match.groups()
+    entry = _find(name)
+    installed = entry.dist.version if entry.dist else ""
+    if installed != version:
+        raise SetupError(
+            f"PERDURE_TOOLS names {named}, and {name} is installed in version {installed or 'unknown'}. Look at what "
+            f"changed, then name {name}@{installed} or install {version}."
+        )
+    try:
+        loaded = entry.load()
+    except Exception as error:
+        raise SetupError(f"PERDURE_TOOLS: {named} cannot be imported ({type(error).__name__}: {error}).") from error
+    tools = list(loaded) if isinstance(loaded, Iterable) else [loaded]
+    if not tools or not all(_is_tool(tool) for tool in tools):
+        raise SetupError(
+            f"PERDURE_TOOLS: {named} ({entry.value}) gives no tools; expected a function with @tool, or a list of them."
+        )
+    return [_from(tool, f"{name} {version}") for tool in tools]
+
+
+def _find(name: str) -> EntryPoint:
+    there = list(entry_points(group=GROUP))
+    found = [entry for entry in there if entry.name == name]
+    if not found:
+        names = suggest(name, {entry.name for entry in there}, "entry points")
+        raise SetupError(f"PERDURE_TOOLS: no installed package brings tools called {name!r}.{names}")
+    if len(found) > 1:
+        packages = ", ".join(sorted(entry.dist.name for entry in found if entry.dist))
+        raise SetupError(
+            f"PERDURE_TOOLS: several packages bring tools called {name!r} ({packages}). Remove all but one."
+        )
+    return found[0]
+
+
+def _is_tool(tool: object) -> bool:
+    return all(hasattr(tool, name) for name in ("spec", "target", "run", "probe"))
+
+
+def _from(tool: Tool, origin: str) -> Tool:
+    return replace(tool, origin=origin) if isinstance(tool, ModelTool) else tool

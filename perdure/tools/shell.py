@@ -1,0 +1,95 @@
+"""``shell.run``: a command in the sandbox, on the job's workspace. Nothing of it outlives the call."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from typing import Annotated
+
+from pydantic import Field, StringConstraints
+
+from perdure.contracts.agent import ToolOutcome, ToolSpec
+from perdure.contracts.agent_ports import Ended, Shell, ToolContext
+from perdure.contracts.messages import OutcomeStatus
+from perdure.errors import ToolFault
+from perdure.tools.base import Arguments, make_tool
+from perdure.tools.commands import command_targets
+from perdure.tools.output import give
+from perdure.tools.places import workspace_of
+from perdure.workspace.reading import fingerprint
+
+CAPTURED_BYTES = 4 << 20
+"""Of a command's output; beginning and end are kept, the middle is counted."""
+LONGEST_SECONDS = 600
+
+Word = Annotated[str, StringConstraints(max_length=100_000, pattern=r"^[^\x00]*$")]
+
+
+class RunCommand(Arguments):
+    """Arguments of ``shell.run``."""
+
+    command: Word | list[Word] = Field(
+        description="A list of words, or one text for `sh -c`. It starts in the workspace's root, without network."
+    )
+    seconds: int = Field(default=120, ge=1, le=LONGEST_SECONDS, description="Killed after so long.")
+
+    def argv(self) -> list[str]:
+        """The words to run."""
+        return ["sh", "-c", self.command] if isinstance(self.command, str) else self.command
+
+
+def run_shell(arguments: RunCommand, context: ToolContext) -> ToolOutcome:
+    """Run a command to its end; a code other than 0 is an error outcome with all that it wrote."""
+    argv = arguments.argv()
+    if not argv or not argv[0].strip():
+        raise ToolFault("`command` is empty; expected words: [make, test].")
+    root = workspace_of(context)
+    before = fingerprint(root)
+    ended: Ended = sandbox_of(context).run(
+        argv,
+        workspace=root,
+        limit=min(context.limit, timedelta(seconds=arguments.seconds)),
+        output_limit_bytes=CAPTURED_BYTES,
+        is_stopped=context.is_stopped,
+    )
+    after = fingerprint(root)
+    changed = before != after or not after  # too many files to tell: taken for a change
+    shown = arguments.command if isinstance(arguments.command, str) else " ".join(argv)
+    return tell_end(RUN.spec, shown, ended, context, changed=changed)
+
+
+def tell_end(spec: ToolSpec, shown: str, ended: Ended, context: ToolContext, *, changed: bool) -> ToolOutcome:
+    """Return how a command ended: its code, and what it wrote to both streams in the order written."""
+    summary = f"`{shown[:200]}` ended with {ended.code}".replace("\n", " ")
+    head = f"[exit code {ended.code}{'' if ended.output else '; it wrote nothing'}]"
+    status: OutcomeStatus = "ok" if ended.code == 0 else "error"
+    return give(spec, context, ended.output, head=head, summary=summary, status=status, changed=changed)
+
+
+def sandbox_of(context: ToolContext) -> Shell:
+    """Return the sandbox; there is nothing else that commands may run in.
+
+    Raises:
+        SetupError: it does not work on this machine.
+        ToolFault: this job has none.
+    """
+    if context.sandbox is None:
+        raise ToolFault("This job has no sandbox, and commands run nowhere else.")
+    return context.sandbox()
+
+
+def _targets(arguments: RunCommand) -> str:
+    return "\n".join(command_targets(arguments.argv()))
+
+
+RUN = make_tool(
+    "shell.run",
+    RunCommand,
+    run_shell,
+    touch=_targets,
+    about=(
+        "Run a command in a sandbox: it sees the workspace and the system's programs, no network, no home. All that it "
+        "starts ends with it."
+    ),
+    effect_class="workspace",
+    limit_seconds=LONGEST_SECONDS,
+)
