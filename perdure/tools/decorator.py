@@ -42,8 +42,8 @@ def tool(
     reads. The function gives text, bytes, plain JSON, a pydantic model or a :class:`ToolOutcome`; it raises
     ``ToolFault`` with what happened, what was expected and what to do, and ``ToolUnavailable`` when nobody answers.
 
-    ``touches``, ``probe`` and ``host`` take the same arguments by name: what a call touches (``ticket:42``; several in a
-    list), what became of an earlier attempt, which host it reaches. Without ``touches`` a call touches the tool's name.
+    ``touches``, ``probe`` and ``host`` take the same arguments by name: what a call touches (``ticket:42``; several in
+    a list), what became of an earlier attempt, which host it reaches. Without ``touches`` it touches the tool's name.
 
     Raises:
         SetupError: the function has no docstring, or parameters that cannot be arguments.
@@ -124,11 +124,7 @@ def _arguments_of(name: str, function: Function) -> tuple[type[BaseModel], str]:
         if kind is ToolContext:
             context_name = parameter.name
             continue
-        if kind is None or parameter.kind in (
-            parameter.VAR_POSITIONAL,
-            parameter.VAR_KEYWORD,
-            parameter.POSITIONAL_ONLY,
-        ):
+        if kind is None or parameter.kind not in (parameter.POSITIONAL_OR_KEYWORD, parameter.KEYWORD_ONLY):
             raise SetupError(
                 f"Tool {name!r}: parameter {parameter.name!r} cannot be an argument; give it a type, and no *, ** or /."
             )

@@ -54,7 +54,7 @@ def run_git(arguments: RunGit, context: ToolContext) -> ToolOutcome:
     # The index is written by reading commands too; a copy of it is theirs alone.
     script = f'test ! -f "$GIT_DIR/index" || cp "$GIT_DIR/index" {_INDEX}; exec git "$@"'
     ended: Ended = sandbox_of(context).run(
-        ["sh", "-c", script, "sh", "--no-pager", arguments.command, *arguments.arguments],
+        ["sh", "-c", script, "sh", "--no-pager", arguments.command, *_text(arguments), *arguments.arguments],
         workspace=root,
         writable=False,
         env=_environment(git_dir, root),
@@ -65,6 +65,11 @@ def run_git(arguments: RunGit, context: ToolContext) -> ToolOutcome:
     )
     shown = " ".join(["git", arguments.command, *arguments.arguments])
     return tell_end(GIT.spec, shown, ended, context, changed=False)
+
+
+def _text(arguments: RunGit) -> list[str]:
+    """Differences are shown as text: a private git directory calls every file binary, so that no filter is run."""
+    return ["--text"] if arguments.command in ("diff", "diff-tree", "grep", "log", "show") else []
 
 
 def _environment(git_dir: Path, root: Path) -> dict[str, str]:

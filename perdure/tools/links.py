@@ -12,6 +12,7 @@ from perdure.policy.patterns import matches
 
 _PORTS = {"http": 80, "https": 443}
 _HOST = re.compile(r"[a-z0-9]([a-z0-9.-]{0,252}[a-z0-9])?|\[[0-9a-f:.]+\]")
+_PORT = re.compile(r":(\d+)$")
 _FORBIDDEN = re.compile(r"[^\x21-\x7e]|[\\\"<>^`{|}]")
 _LONGEST = 2000
 
@@ -74,9 +75,7 @@ def follow(link: Link, location: str) -> Link:
     """
     following = read_link(urljoin(str(link), location.partition("#")[0]))
     if link.scheme == "https" and following.scheme == "http":
-        raise ToolFault(
-            f"{link.host} redirects from https to {following}, which is not encrypted; it was not followed."
-        )
+        raise ToolFault(f"{link.host} redirects from https to {following}, which is not encrypted; that was left.")
     return following
 
 
@@ -86,10 +85,9 @@ def refuse_host(link: Link, hosts: Sequence[str]) -> None:
     A name without a port stands for the ports of http and https.
     """
     for allowed in hosts:
-        name, sign, port = (
-            allowed.lower().rpartition(":") if re.search(r":\d+$", allowed) else (allowed.lower(), "", "")
-        )
-        is_port = str(link.port) == port if sign else link.port in _PORTS.values()
+        port = _PORT.search(allowed)
+        name = allowed.lower()[: port.start()] if port else allowed.lower()
+        is_port = str(link.port) == port.group(1) if port else link.port in _PORTS.values()
         if is_port and matches(name.removesuffix("."), link.host):
             return
     listed = ", ".join(hosts) or "none"

@@ -46,7 +46,7 @@ def parse_patch(text: str) -> list[FilePatch]:
     Raises:
         ToolFault: it is none; says which line is wrong and what was expected.
     """
-    lines = text.split("\n")
+    lines = text.rstrip("\n").split("\n")
     found: list[FilePatch] = []
     at, executable = 0, None
     while at < len(lines):
