@@ -32,6 +32,9 @@ _LOCK_PATIENCE = timedelta(seconds=30)
 _LOOKS_AT_ONCE = 4
 """Effects whose preconditions are looked at together."""
 
+_COMMANDS = frozenset({"shell.run"})
+"""Kinds that change the world by nothing but a command of their runner."""
+
 Secrets = Callable[[list[str]], Mapping[str, str]]
 
 
@@ -218,13 +221,22 @@ class Applier:
         probe = deed.effect.probe(deed.body, context)
         if probe.found is Found.done:
             return self._verify(deed, context, {}, "found done")
-        if resolution is not None:
+        if resolution is not None or self._never_began(deed, prior):
             return None
         if probe.found is Found.not_done and prior.state != "unknown":
             self._await_settling(deed, prior)
             return None
         # What was once in doubt stays so until somebody answers; a stray wake-up changes nothing.
         return self._unknown(deed, probe)
+
+    @staticmethod
+    def _never_began(deed: Deed, prior: IntentRow) -> bool:
+        """Whether the worker died between intent and command: no process group is written down.
+
+        A command waits until its group is in the ledger, and ends by itself when its worker dies before (see
+        ``run_command``), so that a group that is missing proves what no probe could tell.
+        """
+        return prior.state == "intent" and not prior.pgid and deed.effect.kind in _COMMANDS
 
     @staticmethod
     def _await_settling(deed: Deed, prior: IntentRow) -> None:

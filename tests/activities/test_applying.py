@@ -144,6 +144,21 @@ def test_effect_of_unknown_fate_is_not_taken_for_one_that_never_happened(bench: 
     assert bench.apply(0, "undo").state == "refused"
 
 
+@pytest.mark.parametrize(("pgid", "state", "times"), [(0, "done", 1), (1, "unknown", 0)])
+def test_command_that_no_probe_can_tell_of_is_run_only_without_a_process(
+    bench: Bench, pgid: int, state: str, times: int
+) -> None:
+    """No process group is written down: it never began. One is: nobody knows, and it is not run again."""
+    note, say = bench.planned()
+    bench.approve([note, say.model_copy(update={"body": {**say.body, "probe": None}})])
+    bench.apply(0)
+    bench.ledger.begin_effect(bench.beginning(1), at=now())
+    if pgid:
+        bench.ledger.note_process(bench.application, 1, "do", pgid=pgid, boot_id="another/1:1")
+    assert bench.apply(1).state == state
+    assert len(bench.lines("done.log")) == times
+
+
 def test_done_effects_are_taken_back_once(bench: Bench) -> None:
     """Taking back applies the inverse, once; what never happened needs nothing."""
     bench.approve()
