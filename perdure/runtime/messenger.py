@@ -47,6 +47,9 @@ _READY_PAUSE_SECONDS = 0.25
 FAILED_TASKS = 2
 """A thread whose first task was tried more often than that has never begun to run."""
 
+_PAGE = 1000
+"""Executions in one answer of a list: the most that the server gives."""
+
 _OURS = {
     kind.__name__: kind
     for kind in vars(errors).values()
@@ -165,6 +168,24 @@ class Messenger:
         except errors.NotFound:
             return "missing"
         return "open" if found.status == WorkflowExecutionStatus.RUNNING else "closed"
+
+    async def describe_all(self) -> dict[str, Literal["open", "closed"]]:
+        """Return what Temporal lists, by workflow id, a thousand executions a question.
+
+        A list may be a second behind. What has been closed and runs again is open.
+        """
+        client = await self.client()
+        found: dict[str, Literal["open", "closed"]] = {}
+
+        async def read() -> None:
+            async for execution in client.list_workflows(page_size=_PAGE):
+                if execution.status is WorkflowExecutionStatus.RUNNING:
+                    found[execution.id] = "open"
+                else:
+                    found.setdefault(execution.id, "closed")
+
+        await self._answered(read(), "the list of executions")
+        return found
 
     async def has_worker(self) -> bool:
         """Whether a worker polls the queue (Temporal forgets one five minutes after its last poll)."""

@@ -102,22 +102,33 @@ def compare_history(
     archived: Callable[[str], bool],
     now: datetime,
     retention: timedelta,
+    confirm: Callable[[str], Fate] | None = None,
 ) -> list[AuditFinding]:
     """Compare jobs, gates and applications with Temporal's executions.
 
     ``describe`` takes a workflow id; ``archived`` says whether its history was exported. A missing execution that ended
-    longer than ``retention`` ago and is archived is ``expired``; any other missing one is a ``gap``.
+    longer than ``retention`` ago and is archived is ``expired``; any other missing one is a ``gap``. ``confirm`` is
+    asked before a gap is named, where ``describe`` may be a moment behind.
     """
     findings: list[AuditFinding] = []
+    finding: AuditFinding | None = None
+
+    def compare(workflow_id: str, is_over: bool, changed_at: datetime, fate: Fate) -> AuditFinding | None:
+        if fate == "missing":
+            return _missing(workflow_id, is_over, changed_at, archived, now, retention)
+        if is_over or fate != "closed":
+            return None
+        detail = "it has ended in Temporal and the ledger says that it goes on"
+        return AuditFinding(severity="gap", about=workflow_id, detail=detail)
+
     with ledger.database.read() as connection:
         executions = list(_executions(connection))
     for workflow_id, is_over, changed_at in executions:
-        fate = describe(workflow_id)
-        if fate == "missing":
-            findings.append(_missing(workflow_id, is_over, changed_at, archived, now, retention))
-        elif not is_over and fate == "closed":
-            detail = "it has ended in Temporal and the ledger says that it goes on"
-            findings.append(AuditFinding(severity="gap", about=workflow_id, detail=detail))
+        for ask in filter(None, (describe, confirm)):
+            finding = compare(workflow_id, is_over, changed_at, ask(workflow_id))
+            if finding is None or finding.severity != "gap":
+                break
+        findings += [finding] if finding else []
     return findings + _all_well(findings, "history", f"{len(executions)} executions")
 
 

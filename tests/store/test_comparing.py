@@ -71,3 +71,22 @@ def test_what_was_taken_back_is_not_looked_for(sqlite_scene):
     sqlite_scene.begin(job_id, plan, 0, "undo")
     sqlite_scene.finish(job_id, plan, 0, "done", "undo")
     assert audit.compare_world(sqlite_scene.ledger, lambda row: "gone")[0].severity == "ok"
+
+
+def test_a_list_that_is_a_moment_behind_names_no_gap(finished):
+    """What a list of executions does not show is asked for by itself before anything is called missing."""
+    asked = []
+
+    def confirm(workflow_id):
+        asked.append(workflow_id)
+        return "closed"
+
+    def compare(listed):
+        return audit.compare_history(
+            finished.ledger, lambda _: listed, lambda _: False, AT + timedelta(days=1), RETENTION, confirm=confirm
+        )
+
+    assert {one.severity for one in compare("closed")} == {"ok"}
+    assert asked == []
+    assert {one.severity for one in compare("missing")} == {"ok"}
+    assert asked
