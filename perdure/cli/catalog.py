@@ -84,6 +84,8 @@ KEY: Sections = {
 
 MODELS: Sections = {
     "Commands": {
+        "list": Entry("perdure.cli.models:list_models", "List the models of the settings."),
+        "test": Entry("perdure.cli.models:test_model", "Ask a model one tiny question."),
         "serve-script": Entry("perdure.cli.models:serve_script", "Answer as a model would, by a script."),
     }
 }

@@ -12,6 +12,7 @@ from perdure.contracts.messages import CallPart, Message, ResultPart, TextPart
 from perdure.models.fragments import Fragments
 from perdure.models.protocol import (
     Assembly,
+    Body,
     Malformed,
     Question,
     Reading,
@@ -54,10 +55,10 @@ class Anthropic:
         """The protocol's version, and the key."""
         return {"anthropic-version": VERSION, **({"x-api-key": key} if key else {})}
 
-    def write(self, question: Question) -> bytes:
+    def write(self, question: Question) -> Body:
         """One body. System messages go beside the others; neighbours of one role become one message."""
         spoken = [each for each in question.request.messages if each.role != "system"]
-        return with_messages(self._head(question), list(self._turns(spoken)))
+        return with_messages(self._head(question), self._turns(spoken))
 
     def read(self, body: JsonDict, question: Question) -> Reading:
         """Read the blocks; reasoning is left out, and the call that holds a typed answer becomes text."""

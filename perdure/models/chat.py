@@ -11,6 +11,7 @@ from perdure.contracts.messages import CallPart, Message, TextPart
 from perdure.models.fragments import Fragments
 from perdure.models.protocol import (
     Assembly,
+    Body,
     Malformed,
     Question,
     Reading,
@@ -47,7 +48,7 @@ class Chat:
         """The key as a bearer token."""
         return {"authorization": f"Bearer {key}"} if key else {}
 
-    def write(self, question: Question) -> bytes:
+    def write(self, question: Question) -> Body:
         """One body; messages that were sent before are joined, not converted."""
         fragments = [self._fragments.of(self.dialect, each, self._convert) for each in question.request.messages]
         said = self._plea(question)

@@ -70,6 +70,10 @@ class Models:
         """What is known about a configured model. Raises ``SetupError`` naming the setting when there is none."""
         return facts_of(self.configured.find(model, self._place))
 
+    def has_key(self, model: ConfiguredModel) -> bool:
+        """Whether the secret that a model's key is in is there; also when it needs none."""
+        return not model.key or bool(self._read_key(model.key))
+
     async def ask(self, request: ModelRequest, on_text: OnText | None = None) -> ModelAnswer:
         """Ask once, with fallbacks in their order. Streams when somebody watches.
 

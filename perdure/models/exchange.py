@@ -69,10 +69,9 @@ class Exchange:
 
     async def _body(self, adapter: Adapter, question: Question, key: str, on_text: OnText | None) -> JsonDict:
         model = question.model
-        headers = {"content-type": "application/json", **adapter.headers(key)}
-        asked = self._client(model).stream(
-            "POST", model.url + adapter.path, content=adapter.write(question), headers=headers
-        )
+        sent = adapter.write(question)
+        headers = {"content-type": "application/json", "content-length": str(sent.size_bytes), **adapter.headers(key)}
+        asked = self._client(model).stream("POST", model.url + adapter.path, content=sent.chunks(), headers=headers)
         async with asked as response:
             if response.status_code != 200:
                 raise await _refusal(model, response, key)

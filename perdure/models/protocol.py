@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import AsyncIterator, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any, Literal, Protocol
 
 from perdure.contracts.agent import FinishReason, ModelRequest, Usage
@@ -14,6 +15,9 @@ from perdure.models.configured import ConfiguredModel
 
 Typed = Literal["schema", "object", "prompt"]
 """How an answer by a schema is asked for: by the schema itself, as any JSON object, or only in words."""
+
+
+CHUNK_BYTES = 256 * 1024
 
 
 class Malformed(ValueError):
@@ -33,6 +37,31 @@ class Question:
     max_output_tokens: int
     typed: Typed = "schema"
     stream: bool = False
+
+
+@dataclass(frozen=True)
+class Body:
+    """A request's body in pieces. It is sent in chunks, never joined: a long conversation would be copied each turn."""
+
+    pieces: list[bytes]
+
+    @cached_property
+    def size_bytes(self) -> int:
+        """Of the whole."""
+        return sum(map(len, self.pieces))
+
+    async def chunks(self) -> AsyncIterator[bytes]:
+        """Chunks that are worth a system call each."""
+        chunk: list[bytes] = []
+        size = 0
+        for piece in self.pieces:
+            chunk.append(piece)
+            size += len(piece)
+            if size >= CHUNK_BYTES:
+                yield b"".join(chunk)
+                chunk, size = [], 0
+        if chunk:
+            yield b"".join(chunk)
 
 
 @dataclass
@@ -71,7 +100,7 @@ class Adapter(Protocol):
         """Headers of every request; ``key`` may be empty."""
         ...
 
-    def write(self, question: Question) -> bytes:
+    def write(self, question: Question) -> Body:
         """The request's body."""
         ...
 
@@ -93,9 +122,12 @@ def dump(value: Any) -> bytes:
     return json.dumps(value, ensure_ascii=False, separators=(",", ":")).encode("utf-8", "replace")
 
 
-def with_messages(head: JsonDict, fragments: list[bytes], name: str = "messages") -> bytes:
-    """A body whose last field is the list of messages, joined and not converted again."""
-    return dump(head)[:-1] + b',"' + name.encode() + b'":[' + b",".join(filter(None, fragments)) + b"]}"
+def with_messages(head: JsonDict, fragments: Iterable[bytes]) -> Body:
+    """A body whose last field is the list of messages, which are not converted again."""
+    pieces = [dump(head)[:-1] + b',"messages":[']
+    for fragment in fragments:
+        pieces += (fragment, b",") if fragment else ()
+    return Body([*pieces[: -1 if len(pieces) > 1 else None], b"]}"])
 
 
 def wire_name(tool: str) -> str:

@@ -48,6 +48,7 @@ def examine(settings: Settings) -> list[Check]:
         ("payload key", _payload_key),
         ("ledger", _ledger),
         ("temporal", _temporal),
+        ("models", _models),
         ("ports", _ports),
         ("processes", _processes),
     ]
@@ -142,6 +143,20 @@ def _temporal(settings: Settings) -> str:
             "Check TEMPORAL_ADDRESS, or unset it to use the embedded server (`perdure up`)."
         ) from error
     return f"{settings.temporal_address} answers"
+
+
+def _models(settings: Settings) -> str:
+    from perdure.models.client import Models
+    from perdure.models.listing import listed
+
+    found = listed(Models.of(settings))
+    if not found:
+        return f"none; rules work without, agents and prompts need one in {settings.config}"
+    missing = [one for one in found if not one["key_is_there"]]
+    if missing:
+        place = settings.secrets / missing[0]["key"]
+        raise SetupError(f"The key of the model {missing[0]['name']!r} is missing. Write it into {place}, mode 0600.")
+    return ", ".join(f"{one['name']} ({one['model']})" for one in found) + "; `perdure models test` asks one"
 
 
 def _ports(settings: Settings) -> str:

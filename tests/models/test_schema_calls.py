@@ -51,7 +51,7 @@ def test_conversation_goes_as_text() -> None:
     )
     model = read_models({"m": {"provider": "ollama", "model": "small", "calls": "schema"}}).find("m")
     question = Question(request=request(*messages, tools=(READ,)), model=model, max_output_tokens=100)
-    sent = json.loads(SchemaChat(Fragments()).write(question))["messages"]
+    sent = json.loads(b"".join(SchemaChat(Fragments()).write(question).pieces))["messages"]
     assert [each["role"] for each in sent] == ["system", "system", "user", "assistant", "user"]
     assert json.loads(sent[3]["content"]) == {"tool": "files-read", "arguments": {"path": "a"}}
     assert sent[4]["content"] == "Result of files-read:\ncontent"
@@ -94,7 +94,7 @@ def test_strict_is_asked_for_where_the_schema_allows_it() -> None:
     assert not is_strict({**closed, "properties": {"a": {"type": "object", "properties": {}}}})
     model = read_models({"m": {"provider": "openai", "model": "gpt"}}).find("m")
     question = Question(request=request(answer_schema=closed), model=model, max_output_tokens=100)
-    sent = json.loads(Chat(Fragments()).write(question))
+    sent = json.loads(b"".join(Chat(Fragments()).write(question).pieces))
     assert sent["response_format"]["json_schema"]["strict"] is True
     assert sent["max_completion_tokens"] == 100
     assert len(sent["messages"]) == 1
