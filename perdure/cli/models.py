@@ -36,11 +36,9 @@ def models() -> None:
 @command("list", examples=[("perdure models list", "the default one is marked")])
 def list_models(session: Session) -> None:
     """List the models of the settings: where they are, what they cost, how much fits into them. Nothing is asked."""
-    from perdure.models.client import Models
-    from perdure.models.configured import EXAMPLE
-    from perdure.models.listing import listed
+    from perdure.runtime.models import EXAMPLE, list_models_of
 
-    found = listed(Models.of(session.settings))
+    found = list_models_of(session.settings)
     if session.as_json:
         session.answer({"models": found})
     elif not found:
@@ -63,12 +61,11 @@ def test_model(session: Session, name: str) -> None:
     """Ask the model NAME one tiny question and print how long it took, what it said and what it cost."""
     import asyncio
 
-    from perdure.models.client import Models
-    from perdure.models.listing import try_model
+    from perdure.runtime.models import try_model
 
     with LiveLine(session.notes if session.as_json else session.paper) as live:
         live.busy("asking")
-        tried = asyncio.run(try_model(Models.of(session.settings), name))
+        tried = asyncio.run(try_model(session.settings, name))
     if session.as_json:
         session.answer(tried)
         return

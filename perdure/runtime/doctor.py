@@ -146,10 +146,9 @@ def _temporal(settings: Settings) -> str:
 
 
 def _models(settings: Settings) -> str:
-    from perdure.models.client import Models
-    from perdure.models.listing import listed
+    from perdure.runtime.models import list_models_of
 
-    found = listed(Models.of(settings))
+    found = list_models_of(settings)
     if not found:
         return f"none; rules work without, agents and prompts need one in {settings.config}"
     missing = [one for one in found if not one["key_is_there"]]

@@ -1,4 +1,7 @@
-"""The models of the settings as people look at them: what they are, and whether one answers."""
+"""The models of an installation as people look at them: what they are, and whether one answers.
+
+Asked by the command line and the doctor on this machine, not by the API: its process reads no key of a model.
+"""
 
 from __future__ import annotations
 
@@ -8,6 +11,10 @@ from typing import Any
 from perdure.contracts.agent import ModelRequest
 from perdure.contracts.messages import Message, TextPart
 from perdure.models.client import Models
+from perdure.models.configured import EXAMPLE
+from perdure.settings import Settings
+
+__all__ = ["EXAMPLE", "list_models_of", "try_model"]
 
 QUESTION = "Reply with one word: ready"
 ANSWER_TOKENS = 512
@@ -15,12 +22,13 @@ ANSWER_TOKENS = 512
 TEST_SECONDS = 60
 
 
-def listed(models: Models) -> list[dict[str, Any]]:
+def list_models_of(settings: Settings) -> list[dict[str, Any]]:
     """Every model as plain JSON, in the order of the settings; prices in microdollars a million tokens.
 
     Raises:
         SetupError: the settings cannot be used.
     """
+    models = Models.of(settings)
     configured = models.configured
     found = []
     for model in configured.models.values():
@@ -42,12 +50,13 @@ def listed(models: Models) -> list[dict[str, Any]]:
     return found
 
 
-async def try_model(models: Models, name: str) -> dict[str, Any]:
+async def try_model(settings: Settings, name: str) -> dict[str, Any]:
     """Ask one tiny question; what came of it as plain JSON.
 
     Raises:
         ModelTrouble, ModelFailed, SetupError: there was no answer.
     """
+    models = Models.of(settings)
     message = Message(id="test", role="user", source="goal", parts=(TextPart(text=QUESTION),))
     asked = ModelRequest(
         agent="perdure models test",
