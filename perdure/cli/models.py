@@ -36,7 +36,7 @@ def models() -> None:
 @command("list", examples=[("perdure models list", "the default one is marked")])
 def list_models(session: Session) -> None:
     """List the models of the settings: where they are, what they cost, how much fits into them. Nothing is asked."""
-    from perdure.runtime.models import EXAMPLE, list_models_of
+    from perdure.trying import EXAMPLE, list_models_of
 
     found = list_models_of(session.settings)
     if session.as_json:
@@ -61,7 +61,7 @@ def test_model(session: Session, name: str) -> None:
     """Ask the model NAME one tiny question and print how long it took, what it said and what it cost."""
     import asyncio
 
-    from perdure.runtime.models import try_model
+    from perdure.trying import try_model
 
     with LiveLine(session.notes if session.as_json else session.paper) as live:
         live.busy("asking")

@@ -146,7 +146,7 @@ def _temporal(settings: Settings) -> str:
 
 
 def _models(settings: Settings) -> str:
-    from perdure.runtime.models import list_models_of
+    from perdure.trying import list_models_of
 
     found = list_models_of(settings)
     if not found:
