@@ -79,6 +79,7 @@ class Client:
         self._decider = decider
         self._auditor = auditor
         self._is_embedded = is_embedded
+        self._undoing = asyncio.Lock()
 
     async def submit(self, principal: Principal, request: SubmitRequest) -> JobView:
         """Start a job; the same request again is the same job.
@@ -101,7 +102,6 @@ class Client:
         authorize(principal, "submit")
         job = await asyncio.to_thread(self.ledger.job, ref)
         undoing = str(names.JobId(job.thread, request.request_id))
-        await asyncio.to_thread(self._check_undo, job, undoing)
         spec = JobSpec(
             template=UNDO,
             template_source="",
@@ -110,7 +110,9 @@ class Client:
             requester=principal.name,
             undoes=job.job_id,
         )
-        return await self._admit(undoing, spec)
+        async with self._undoing:  # two requests at once would each find no other
+            await asyncio.to_thread(self._check_undo, job, undoing)
+            return await self._admit(undoing, spec)
 
     async def decide(self, principal: Principal, digest: str, request: DecideRequest) -> DecideAnswer:
         """Decide on exactly one plan. The same decision again is the same decision.
@@ -280,11 +282,17 @@ class Client:
             )
 
     def _open_undo_of(self, job: JobView) -> JobView | None:
-        """The job that waits to take ``job`` back; one that has no plan yet is not seen."""
+        """The job that is to take ``job`` back, whether or not it has a plan yet."""
         for other in self.ledger.jobs(thread=job.thread, open_only=True, limit=500):
-            if other.digest and self.ledger.plan(other.digest).undoes == job.job_id:
+            if other.template == UNDO and self._undone_by(other) == job.job_id:
                 return other
         return None
+
+    def _undone_by(self, undoing: JobView) -> str:
+        """Id of the job that ``undoing`` takes back, as it was pinned when that was asked for."""
+        asked = self.ledger.events(job_id=undoing.job_id, after=0)[0].body.get("spec")
+        spec = self._blobs.get_json(BlobRef.model_validate(asked)) if asked else {}  # empty when it was erased
+        return str(spec.get("undoes", ""))
 
     def _is_admitted(self, job_id: str) -> bool:
         try:

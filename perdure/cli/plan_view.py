@@ -56,6 +56,12 @@ def diff_lines(paper: Paper, diff: str) -> Iterator[str]:
         yield paper.code(line, _diff_style(line))
 
 
+def repositories_of(review: Review) -> list[str]:
+    """The repositories that the plan's effects change: clones of one origin share a thread, and its name."""
+    found = [view.effect.body.get("repository") for view in review.effects]
+    return sorted({place for place in found if isinstance(place, str)})
+
+
 def size_of(review: Review) -> str:
     """ "2 files +19 −3"."""
     return f"{counted(review.files, 'file')} +{review.added} −{review.removed}"
@@ -101,6 +107,8 @@ def _head(paper: Paper, review: Review) -> Iterator[str]:
     asked = f"{review.job.name}, round {review.round}, asked for by {review.requester}"
     authors = f", edited by {', '.join(review.authors)}" if review.authors else ""
     yield paint("  ", (asked + authors, "dim"))
+    for place in repositories_of(review):
+        yield paint("  ", (f"in {place}", "dim"))
 
 
 def _effects(paper: Paper, review: Review) -> Iterator[str]:

@@ -13,7 +13,7 @@ from perdure.cli.ending import plan_of, say_end
 from perdure.cli.follow import Watch
 from perdure.cli.jobs import what_of
 from perdure.cli.live import LiveLine
-from perdure.cli.plan_view import print_plan
+from perdure.cli.plan_view import print_plan, repositories_of
 from perdure.cli.plans import read_job
 from perdure.cli.rounds import split_rounds
 from perdure.cli.session import Session, command
@@ -86,6 +86,8 @@ def _tell(session: Session, door: Door, job: JobView, *, every_round: bool) -> N
         story.finish()
     review = plan_of(door, job)
     if review is not None:
+        for place in repositories_of(review):
+            session.paper.line("  ", (f"in {place}", "dim"))
         print_plan(session.paper, review)
     if job.phase.is_final or job.phase is JobPhase.unknown:
         say_end(session.paper, door, job)

@@ -1,6 +1,7 @@
 """A job through the API on a real Temporal server with the real worker: asked for, decided, applied, taken back."""
 
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from datetime import timedelta
 from pathlib import Path
 
@@ -88,10 +89,13 @@ def test_what_was_approved_is_applied_and_can_be_taken_back(owner: httpx.Client,
     assert {path.name: path.read_text() for path in root.iterdir()} == {"one.txt": "hello", "two.txt": "hello"}
     assert [view.state for view in review(owner, done).effects] == ["done", "done"]
 
-    undoing = JobView.model_validate_json(
-        owner.post("/v1/undo", params={"ref": str(job.number)}, json={"request_id": new_id("u")}, timeout=60).content
-    )
-    undoing = follow(owner, undoing, {JobPhase.waiting})
+    def take_back(_: int) -> httpx.Response:
+        return owner.post("/v1/undo", params={"ref": str(job.number)}, json={"request_id": new_id("u")}, timeout=60)
+
+    with ThreadPoolExecutor() as threads:  # at once: when the second one asks, the first one has no plan yet
+        begun, refused = sorted(threads.map(take_back, range(2)), key=lambda answer: answer.status_code)
+    assert (begun.status_code, refused.status_code, problem(refused).kind) == (200, 409, "Conflict")
+    undoing = follow(owner, JobView.model_validate_json(begun.content), {JobPhase.waiting})
     twice = owner.post("/v1/undo", params={"ref": job.job_id}, json={"request_id": new_id("u")})
     assert (twice.status_code, f"perdure show {undoing.number}" in problem(twice).message) == (409, True)
     decide(owner, undoing.digest, "approve").raise_for_status()

@@ -288,3 +288,12 @@ def test_steps_are_told_in_the_same_order_whoever_was_first(call: Call, world: W
     ended = call("show", "1")
     assert "verify ✓ alpha, zeta" in ended.out
     assert ended.out.count("gather ✓") == 1 and "late" not in ended.out
+
+
+def test_show_and_review_name_the_repository_that_is_changed(call: Call, world: World) -> None:
+    """Clones of one origin share a thread's name: which of them a plan is for is said."""
+    view = effect("commit", "git.commit", "2 files", body={"repository": "/home/anna/src/orders-2"})
+    world.freeze(effects=[view])
+    world.move(JobPhase.waiting)
+    assert "  in /home/anna/src/orders-2\n" in call("show", "1").out
+    assert "  in /home/anna/src/orders-2\n" in call("review", "1").out
