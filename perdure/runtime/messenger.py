@@ -184,7 +184,7 @@ class Messenger:
                 else:
                     found.setdefault(execution.id, "closed")
 
-        await self._answered(read(), "the list of executions")
+        await self._answered(read, "the list of executions")
         return found
 
     async def has_worker(self) -> bool:
