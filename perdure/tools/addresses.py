@@ -33,7 +33,7 @@ def is_public(address: Address) -> bool:
             return False
         if any(not is_public(inner) for inner in _carried(address)):
             return False
-        if address.ipv4_mapped is not None:
+        if address.ipv4_mapped is not None or address in _NAT64[0]:
             return True  # judged by the IPv4 address just now
     return address.is_global and not (address.is_multicast or address.is_reserved or address.is_unspecified)
 

@@ -48,14 +48,25 @@ def cut(data: bytes, limit: int, blob: BlobRef) -> str:
     """Return head and tail of ``data`` in at most ``limit`` bytes, cut at line ends where they are near."""
     name = name_of(blob)
     # As long as it can get: the numbers are not known yet.
-    room = limit - len(_gap(name, len(data), len(data)).encode())
+    room = limit - len(_gap(name, len(data), 2 * len(data)).encode())
     if room <= 0:
-        return _gap(name, 0, len(data)).strip()[:limit]
+        return _gap(name, 0, len(data)).strip().encode()[:limit].decode("utf-8", "ignore")
     tail = room // TAIL_SHARE
-    first = _cut_end(data, room - tail)
-    last = _cut_start(data, len(data) - tail)
-    text = _decode(data[:first], room - tail)
-    return text + _gap(name, first, last) + _decode(data[last:], tail)
+    first = _fit(data, room - tail, from_end=False)
+    last = max(first, _fit(data, tail, from_end=True))
+    shown = [piece.decode("utf-8", "replace") for piece in (data[:first], data[last:])]
+    return shown[0] + _gap(name, first, last) + shown[1]
+
+
+def _fit(data: bytes, limit: int, *, from_end: bool) -> int:
+    """Where a piece ends, or begins, whose text takes at most ``limit`` bytes: a byte that is replaced takes three."""
+    size = min(limit, len(data))
+    while True:
+        place = _cut_start(data, len(data) - size) if from_end else _cut_end(data, size)
+        piece = data[place:] if from_end else data[:place]
+        if len(piece.decode("utf-8", "replace").encode()) <= limit:
+            return place
+        size = size * 2 // 3
 
 
 def name_of(blob: BlobRef) -> str:
@@ -78,25 +89,20 @@ def _gap(name: str, first: int, last: int) -> str:
 def _cut_end(data: bytes, end: int) -> int:
     """A little earlier, behind the last line end, or where a character begins."""
     line = data.rfind(b"\n", max(0, end - 200), end)
-    return line + 1 if line >= 0 else _to_character(data, end)
+    return line + 1 if line >= 0 else _to_character(data, end, -1)
 
 
 def _cut_start(data: bytes, start: int) -> int:
     line = data.find(b"\n", start, start + 200)
-    return line + 1 if line >= 0 else _to_character(data, start)
+    return line + 1 if line >= 0 else _to_character(data, start, 1)
 
 
-def _to_character(data: bytes, place: int) -> int:
-    for back in range(4):
-        if place - back >= 0 and (place - back == len(data) or data[place - back] & 0xC0 != 0x80):
-            return place - back
+def _to_character(data: bytes, place: int, step: int) -> int:
+    """The nearest place, back or on, that does not part a character."""
+    for at in range(place, place + 4 * step, step):
+        if not 0 < at < len(data) or data[at] & 0xC0 != 0x80:
+            return max(0, min(at, len(data)))
     return place
-
-
-def _decode(data: bytes, limit: int) -> str:
-    """Text of at most ``limit`` bytes: a replaced byte takes three."""
-    text = data.decode("utf-8", "replace")
-    return text if len(text.encode()) <= limit else text.encode()[:limit].decode("utf-8", "ignore")
 
 
 class ReadOutput(Arguments):
