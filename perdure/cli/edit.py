@@ -22,6 +22,7 @@ from perdure.errors import UserError
     examples=[
         ("perdure edit 1", "version and entries in your editor"),
         ("perdure edit 1 --version 2.0.0", "another version"),
+        ("perdure edit 1 --version core=2.0.0", "of one package among several"),
         ("perdure edit 1 --reword a41c9e0='Import in bulk'", "another wording of one entry"),
         ("perdure edit 1 --drop 9be0c11", "one entry less"),
         ("perdure edit 1 --add Security='Escape names'", "one more"),
@@ -29,10 +30,10 @@ from perdure.errors import UserError
     ],
 )
 @click.argument("plan", metavar="JOB|DIGEST")
-@click.option("--version", default="", help="The version to release instead.")
+@click.option("--version", multiple=True, metavar="[PACKAGE=]VERSION", help="The version to release instead.")
 @click.option("--reword", multiple=True, metavar="ID=TEXT", help="Say an entry in other words.")
 @click.option("--drop", multiple=True, metavar="ID", help="Leave an entry out.")
-@click.option("--add", multiple=True, metavar="SECTION=TEXT", help="Add an entry.")
+@click.option("--add", multiple=True, metavar="[PACKAGE:]SECTION=TEXT", help="Add an entry.")
 @click.option("--move", multiple=True, metavar="ID=SECTION", help="Put an entry under another section.")
 @comment_option
 @passphrase_option
@@ -41,7 +42,7 @@ from perdure.errors import UserError
 def edit(
     session: Session,
     plan: str,
-    version: str,
+    version: tuple[str, ...],
     reword: tuple[str, ...],
     drop: tuple[str, ...],
     add: tuple[str, ...],

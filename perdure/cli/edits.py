@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import json
+import re
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeVar
@@ -20,6 +21,9 @@ from perdure.contracts.visible import visible
 from perdure.errors import Conflict, UserError
 
 T = TypeVar("T")
+
+# A section may hold a colon of its own: "Breaking: API".
+_PACKAGE_SECTION = re.compile(r"(?P<package>[^\s:]+):(?P<section>\S.*)")
 
 _HEAD = """\
 # The plan {digest} of {job}: {title}
@@ -44,12 +48,17 @@ class Proposal:
 
     version: str
     entries: tuple[Entry, ...]
+    packages: tuple[tuple[str, Proposal], ...] = ()
+    """Of a release of several packages: each with its name, and nothing beside them."""
 
 
 def changes_from_options(
-    version: str, reword: Sequence[str], drop: Sequence[str], add: Sequence[str], move: Sequence[str]
+    versions: Sequence[str], reword: Sequence[str], drop: Sequence[str], add: Sequence[str], move: Sequence[str]
 ) -> JsonDict:
     """Return ``Edits.changes`` for what was typed; empty when nothing was.
+
+    ``versions``: one version, or ``PACKAGE=VERSION`` for each of several packages. Of several packages a section is
+    ``PACKAGE:SECTION``.
 
     Raises:
         UserError: an option is not of the form NAME=TEXT.
@@ -61,8 +70,19 @@ def changes_from_options(
         entries.append({"op": "move", "id": name, "section": text})
     entries += [{"op": "drop", "id": name} for name in drop]
     for name, text in _pairs("--add", "SECTION=TEXT", add):
-        entries.append({"op": "add", "section": name, "text": text})
-    return _changes(version, entries)
+        match = _PACKAGE_SECTION.fullmatch(name)
+        added = match.groupdict() if match else {"section": name}
+        entries.append({"op": "add", **added, "text": text})
+    return _changes(_read_versions(versions), entries)
+
+
+def _read_versions(versions: Sequence[str]) -> str | dict[str, str]:
+    """One version, or version by package; empty when none was given."""
+    if any("=" in value for value in versions):
+        return dict(_pairs("--version", "PACKAGE=VERSION", versions))
+    if len(versions) > 1:
+        raise UserError("--version was given twice. For several packages write --version PACKAGE=VERSION for each.")
+    return versions[0] if versions else ""
 
 
 def edit_in_editor(door: Door, review: Review, send: Callable[[JsonDict], T]) -> T | None:
@@ -103,26 +123,42 @@ def read_proposal(door: Door, review: Review) -> Proposal:
             continue
         data = door.read_bytes(f"/v1/blobs/{artifact.ref.sha256}", size=artifact.ref.size_bytes, ref=review.job.job_id)
         for value in _objects(json.loads(data)):
-            if isinstance(value.get("entries"), list) and "version" in value:
-                return Proposal(str(value["version"]), tuple(_read_entry(one) for one in value["entries"]))
+            if found := _read_value(value):
+                return found
     raise UserError(
         f"{review.job.name} has no entries to edit. Ask for what you want in words: "
         f"perdure request-changes {review.digest[:8]} -m '…'"
     )
 
 
+def _read_value(value: JsonDict) -> Proposal | None:
+    """What an analysis' value proposes; ``None`` when it proposes no release."""
+    packages = value.get("packages")
+    if isinstance(packages, list) and packages and all("version" in one and "entries" in one for one in packages):
+        read = ((str(one["name"]), Proposal(str(one["version"]), _read_entries(one["entries"]))) for one in packages)
+        return Proposal("", (), tuple(read))
+    if isinstance(value.get("entries"), list) and "version" in value:
+        return Proposal(str(value["version"]), _read_entries(value["entries"]))
+    return None
+
+
 def write_form(proposal: Proposal, review: Review) -> str:
     """Return the YAML text that the reviewer edits."""
+    out = io.StringIO()
+    yaml = YAML()
+    yaml.width = 4096
+    packages = {name: _form_of(one) for name, one in proposal.packages}
+    yaml.dump({"packages": packages} if packages else _form_of(proposal), out)
+    head = _HEAD.format(digest=review.digest[:8], job=review.job.name, title=visible(review.title))
+    return head + out.getvalue()
+
+
+def _form_of(proposal: Proposal) -> JsonDict:
     sections: dict[str, list[Any]] = {}
     order = {section: place for place, section in enumerate(SECTIONS)}
     for entry in sorted(proposal.entries, key=lambda entry: (order.get(entry.section, len(order)), entry.section)):
         sections.setdefault(entry.section, []).append({entry.id: entry.text})
-    out = io.StringIO()
-    yaml = YAML()
-    yaml.width = 4096
-    yaml.dump({"version": proposal.version, "entries": sections}, out)
-    head = _HEAD.format(digest=review.digest[:8], job=review.job.name, title=visible(review.title))
-    return head + out.getvalue()
+    return {"version": proposal.version, "entries": sections}
 
 
 def read_form(text: str) -> Proposal:
@@ -135,6 +171,13 @@ def read_form(text: str) -> Proposal:
         value = YAML(typ="safe", pure=True).load(text)
     except YAMLError as error:
         raise UserError(f"The edited text is no YAML: {error}") from error
+    packages = value.get("packages") if isinstance(value, dict) else None
+    if isinstance(packages, dict):
+        return Proposal("", (), tuple((str(name), _read_part(one)) for name, one in packages.items()))
+    return _read_part(value)
+
+
+def _read_part(value: Any) -> Proposal:
     if not isinstance(value, dict) or not isinstance(value.get("entries") or {}, dict):
         raise UserError("The edited text has lost its form; expected `version:` and `entries:` with sections beneath.")
     return Proposal(str(value.get("version", "")), tuple(_entries(value.get("entries") or {})))
@@ -146,6 +189,8 @@ def compare(before: Proposal, after: Proposal) -> JsonDict:
     Raises:
         UserError: an entry has an id that the plan does not know.
     """
+    if before.packages:
+        return _compare_packages(dict(before.packages), dict(after.packages))
     known = {entry.id: entry for entry in before.entries}
     unknown = [entry.id for entry in after.entries if entry.id and entry.id not in known]
     if unknown:
@@ -159,6 +204,19 @@ def compare(before: Proposal, after: Proposal) -> JsonDict:
     return _changes(after.version if after.version != before.version else "", ops)
 
 
+def _compare_packages(before: dict[str, Proposal], after: dict[str, Proposal]) -> JsonDict:
+    """The changes of all packages as one; a package that was taken out loses its entries."""
+    if unknown := [name for name in after if name not in before]:
+        raise UserError(f"No package is called {unknown[0]!r} here. Known: {', '.join(before)}.")
+    versions: dict[str, str] = {}
+    ops: list[JsonDict] = []
+    for name, proposal in before.items():
+        changes = compare(proposal, after.get(name, Proposal(proposal.version, ())))
+        versions |= {name: changes["version"]} if "version" in changes else {}
+        ops += [{**op, "package": name} if op["op"] == "add" else op for op in changes.get("entries", [])]
+    return _changes(versions, ops)
+
+
 def _ops(old: Entry | None, new: Entry) -> list[JsonDict]:
     if old is None:
         return [{"op": "add", "section": new.section, "text": new.text}]
@@ -170,7 +228,7 @@ def _ops(old: Entry | None, new: Entry) -> list[JsonDict]:
     return ops
 
 
-def _changes(version: str, entries: list[JsonDict]) -> JsonDict:
+def _changes(version: str | dict[str, str], entries: list[JsonDict]) -> JsonDict:
     changes: JsonDict = {"version": version} if version else {}
     return {**changes, "entries": entries} if entries else changes
 
@@ -190,8 +248,10 @@ def _objects(value: Any) -> Iterator[JsonDict]:
             yield from _objects(inner)
 
 
-def _read_entry(value: JsonDict) -> Entry:
-    return Entry(str(value.get("id", "")), str(value.get("section", "")), str(value.get("text", "")))
+def _read_entries(values: list[JsonDict]) -> tuple[Entry, ...]:
+    return tuple(
+        Entry(str(value.get("id", "")), str(value.get("section", "")), str(value.get("text", ""))) for value in values
+    )
 
 
 def _entries(sections: dict[Any, Any]) -> Iterator[Entry]:

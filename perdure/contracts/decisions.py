@@ -52,7 +52,8 @@ class Edits(Contract):
     changes: JsonDict = {}
     """For a release: ``{"version": "2.0.0", "entries": [{"op": …, "id": …, "text": …, "section": …}]}``.
 
-    ``op`` is one of reword, move, drop, add.
+    ``op`` is one of reword, move, drop, add. Of several packages ``version`` is a version by package, and an ``add``
+    names its ``package``.
     """
 
 

@@ -103,6 +103,65 @@ def test_options_go_as_edits_of_the_jobs_plan(call: Call, world: World) -> None:
     }
 
 
+PACKAGES = Proposal(
+    "",
+    (),
+    (
+        ("@x/core", Proposal("2.0.0", (Entry("a41c9e0:core", "Added", "bulk import"),))),
+        ("app", Proposal("1.0.1", (Entry("d-123456:app", "Changed", "depends on @x/core 2.0.0"),))),
+    ),
+)
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "changes"),
+    [
+        ("1.0.1", "1.1.0", {"version": {"app": "1.1.0"}}),
+        ("bulk import", "In bulk", {"entries": [{"op": "reword", "id": "a41c9e0:core", "text": "In bulk"}]}),
+        (
+            "  app:\n",
+            "  app:\n    more: 1\n",
+            {},
+        ),
+        (
+            "      - d-123456:app: depends on @x/core 2.0.0\n",
+            "      - d-123456:app: depends on @x/core 2.0.0\n      - by hand\n",
+            {"entries": [{"op": "add", "section": "Changed", "text": "by hand", "package": "app"}]},
+        ),
+    ],
+)
+def test_a_form_of_several_packages_keeps_them_apart(old: str, new: str, changes: dict[str, object]) -> None:
+    """Each package has its version and entries; what is changed or added names its package."""
+    text = form(PACKAGES)
+    assert compare(PACKAGES, read_form(text)) == {}
+    assert old in text
+    assert compare(PACKAGES, read_form(text.replace(old, new))) == changes
+
+
+def test_a_package_that_is_not_there_is_refused() -> None:
+    """A mistyped package would lose its entries."""
+    with pytest.raises(UserError, match=r"No package is called 'ap' here\. Known: @x/core, app"):
+        compare(PACKAGES, read_form(form(PACKAGES).replace("  app:\n", "  ap:\n")))
+
+
+def test_options_may_name_a_package(call: Call, world: World) -> None:
+    """`PACKAGE=VERSION` and `PACKAGE:SECTION=TEXT` go as such; a colon with a blank behind it is the section's own."""
+    world.draft()
+    world.on_decide = lambda kind: world.freeze(SECOND, round=2)
+    options = ["--version", "@x/core=2.0.0", "--version", "app=1.1.0"]
+    ended = call("edit", "1", *options, "--add", "app:Fixed=x", "--add", "Breaking: API=y")
+    assert ended.code == 3, ended.err
+    (body,) = world.sent("POST /v1/plans")
+    assert body["changes"] == {
+        "version": {"@x/core": "2.0.0", "app": "1.1.0"},
+        "entries": [
+            {"op": "add", "package": "app", "section": "Fixed", "text": "x"},
+            {"op": "add", "section": "Breaking: API", "text": "y"},
+        ],
+    }
+    assert call("edit", "1", "--version", "1.0.0", "--version", "2.0.0").code == 64
+
+
 @pytest.mark.parametrize("options", [["--reword", "a"], ["--add", "=x"], ["--move", "a="], []])
 def test_an_edit_that_says_nothing_is_refused(call: Call, world: World, options: list[str]) -> None:
     """A half option, or none where no editor can be opened: 64, nothing sent."""

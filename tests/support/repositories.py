@@ -18,6 +18,7 @@ _ENV = {
 }
 
 _COUNTING_HOOK = """#!/bin/sh
+echo push >> "$GIT_DIR/calls"
 while read old new ref; do echo "$old $new $ref" >> "$GIT_DIR/witness"; done
 """
 
@@ -69,10 +70,17 @@ def make_project(folder: Path, *, name: str = "orders", remote: bool = True) -> 
     commit(path, "feat: bulk import", orders__py="ORDERS = []\nBULK = True\n")
     commit(path, "fix(api): an empty order is refused", orders__py="ORDERS = []\nBULK = True\nEMPTY = False\n")
     if remote:
-        git(folder, "init", "-q", "--bare", "-b", "main", str(bare))
-        git(path, "remote", "add", "origin", str(bare))
-        git(path, "push", "-q", "origin", "main", "v1.2.0")
-        hook = bare / "hooks" / "post-receive"
-        hook.write_text(_COUNTING_HOOK)
-        hook.chmod(0o755)
+        add_remote(path, "main", "v1.2.0")
     return Project(path, bare)
+
+
+def add_remote(path: Path, *refs: str) -> Path:
+    """Make a bare remote beside a repository that has ``refs`` already and counts what comes after; return its path."""
+    bare = path.parent / f"{path.name}.git"
+    git(path.parent, "init", "-q", "--bare", "-b", "main", str(bare))
+    git(path, "remote", "add", "origin", str(bare))
+    git(path, "push", "-q", "origin", *refs)
+    hook = bare / "hooks" / "post-receive"
+    hook.write_text(_COUNTING_HOOK)
+    hook.chmod(0o755)
+    return bare

@@ -27,7 +27,7 @@ def find_edit_problems(changes: JsonDict, release: JsonDict, results: JsonDict) 
         return [*problems, f"entries={operations!r} is no list of changes, such as {{op: drop, id: a41c9e0}}."]
     entries = read_entries(release)
     sections = list_sections(release)
-    return [*problems, *(problem for one in operations for problem in _judge(one, entries, sections))]
+    return [*problems, *(problem for one in operations for problem in judge_change(one, entries, sections))]
 
 
 def list_sections(release: JsonDict) -> list[str]:
@@ -47,7 +47,8 @@ def _judge_version(version: Any, release: JsonDict, results: JsonDict) -> Iterat
         yield problem
 
 
-def _judge(change: Any, entries: list[Entry], sections: list[str]) -> Iterator[str]:
+def judge_change(change: Any, entries: list[Entry], sections: list[str]) -> Iterator[str]:
+    """Give what is wrong with one change of the entries."""
     change = change if isinstance(change, dict) else {}
     op, wanted = str(change.get("op", "")), str(change.get("id", ""))
     if op not in OPERATIONS:

@@ -153,6 +153,7 @@ def _describe(
         "tag_form": str(tags.form) if tags else "",
         "scheme": schemes[package.name].name,
         "last_tag": since.tag,
+        "last_tag_commit": since.commit,
         "last_version": since.version,
         "last_candidate": since.candidate,
         "by": dict(found.by),

@@ -16,11 +16,13 @@ from perdure.rules.release.entries import Entry
 from perdure.rules.release.evidence import Gathered, collect_entries, made_id
 from perdure.rules.release.packages.attribution import Attribution, tell_attribution, tell_shared
 from perdure.rules.release.packages.dependants import Followed, follow_releases
+from perdure.rules.release.packages.edit_checks import find_package_edit_problems
 from perdure.rules.release.packages.gather import PACKAGES
 from perdure.rules.release.packages.hand import apply_hand, apply_wording, give_ids, read_versions
 from perdure.rules.release.packages.model import order_by_dependencies
 from perdure.rules.release.packages.releasing import Releasing, number_together, open_releasing
 from perdure.rules.release.packages.telling import write_value
+from perdure.rules.release.released_items import leave_out_released
 from perdure.rules.release.results import find_value
 from perdure.rules.release.versions import find_scheme
 
@@ -116,12 +118,14 @@ def _collect(settling: _Settling) -> list[str]:
     findings: list[str] = []
     gathered = settling.gathered
     for one in filter(settling.may_release, settling.packages):
-        changes = one.facts["changes"]
+        changes, history = one.facts["changes"], {**one.facts, "repository": gathered["repository"]}
         by_hand = [*gathered["changesets"], *changes["files"]]
         commits = [] if gathered["uses_changesets"] else one.commits
-        collected = collect_entries(Gathered(commits, changes["changelog"], by_hand, one.name))
-        one.entries = give_ids(collected.entries, one.id)
-        findings += [f"{one.name}: {finding}" for finding in [*changes.get("findings", []), *collected.findings]]
+        waiting = leave_out_released(history, changes["changelog"], one.facts["scheme"])
+        collected = collect_entries(Gathered(commits, waiting.changelog, by_hand, one.name))
+        one.entries, one.waiting = give_ids(collected.entries, one.id), waiting.left
+        said = [*changes.get("findings", []), *waiting.findings, *collected.findings]
+        findings += [f"{one.name}: {finding}" for finding in said]
         if gathered["uses_changesets"] and one.commits and not one.entries:
             count = f"{len(one.commits)} commit{'s' * (len(one.commits) != 1)}"
             since = one.facts["last_tag"] or "its beginning"
@@ -174,6 +178,7 @@ RULE = Rule(
     run=propose_packages,
     needs=frozenset({"from"}),
     takes=frozenset({"versions", "only", "pre"}),
+    check_edits=find_package_edit_problems,
     about="Which packages of a workspace are released, each with entries and a version; dependants follow.",
 )
 

@@ -37,6 +37,8 @@ class Releasing:
     """A version that a reviewer chose, and who."""
     given: str = ""
     """A version that the job was started with."""
+    waiting: list[JsonDict] = field(default_factory=list)
+    """Items under ``[Unreleased]`` that stay there: an earlier release held them."""
 
     @property
     def name(self) -> str:
@@ -76,6 +78,7 @@ class Releasing:
             "last_version": last,
             "last_tag": self.facts["last_tag"],
             "bump": self.suggestion.bump,
+            "left": self.waiting,
             "entries": [entry.to_json() for entry in self.all_entries],
             "reasons": self.suggestion.reasons,
             "title": f"{self.name} {last} → {self.version}" if last else f"{self.name} {self.version} (first release)",
