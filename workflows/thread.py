@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 from datetime import timedelta
 
 from temporalio import workflow
+from temporalio.common import RetryPolicy
 from temporalio.exceptions import ActivityError, ApplicationError
 
 from perdure.contracts import names
@@ -24,6 +26,8 @@ from perdure.contracts.job import (
 from workflows.calls import call, cause_of, check_place, poke, start_child
 
 _ARCHIVE_LIMIT = timedelta(minutes=2)
+_ARCHIVE_ATTEMPTS = RetryPolicy(initial_interval=timedelta(milliseconds=200), maximum_attempts=6)
+_ARCHIVE_PAUSE = timedelta(minutes=5)
 _REMEMBERED = 50
 """Job ids kept beside the open ones; what is older the ledger knows (it refuses a second admission by itself)."""
 
@@ -46,11 +50,32 @@ class ThreadWorkflow:
         """Admit until Temporal suggests a new run, then carry the state over. Histories of ended jobs are kept."""
         while not workflow.info().is_continue_as_new_suggested():
             await workflow.wait_condition(lambda: bool(self._ended) or workflow.info().is_continue_as_new_suggested())
-            if self._ended:
-                await call(names.ARCHIVE_JOB, ArchiveInput(job_id=self._ended[0]), Done, limit=_ARCHIVE_LIMIT)
-                self._ended.pop(0)
+            tried = list(self._ended)
+            kept = [job_id for job_id in tried if await self._archive(job_id)]
+            self._ended = [job_id for job_id in self._ended if job_id not in kept]
+            if len(kept) < len(tried):
+                await self._pause(len(tried) - len(kept))
         await workflow.wait_condition(workflow.all_handlers_finished)
         workflow.continue_as_new(self.state())
+
+    async def _archive(self, job_id: str) -> bool:
+        """Whether a job's histories are kept. One that still runs, whoever started it, must not hold up the others."""
+        try:
+            await call(
+                names.ARCHIVE_JOB, ArchiveInput(job_id=job_id), Done, limit=_ARCHIVE_LIMIT, retry=_ARCHIVE_ATTEMPTS
+            )
+        except ActivityError as error:
+            workflow.logger.warning("%s is not archived yet: %s", job_id, cause_of(error))
+            return False
+        return True
+
+    async def _pause(self, left: int) -> None:
+        """Until one more job has ended, or it is time to try the others again."""
+        with contextlib.suppress(asyncio.TimeoutError):
+            await workflow.wait_condition(
+                lambda: len(self._ended) > left or workflow.info().is_continue_as_new_suggested(),
+                timeout=_ARCHIVE_PAUSE,
+            )
 
     @workflow.update(name=names.ADMIT_UPDATE)
     async def admit(self, request: AdmitInput) -> Admission:

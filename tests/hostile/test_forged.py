@@ -41,7 +41,7 @@ from tests.hostile.forging import (
     tried,
     until,
 )
-from tests.support.installation import Installation
+from tests.support.installation import Installation, wait_until
 
 ZERO = "0" * 64
 SLOW = [pytest.mark.torture]
@@ -353,3 +353,25 @@ def test_lost_job_can_still_be_cancelled(home: Installation, saying: Saying) -> 
     home.post("/v1/cancel", {"decision_id": uuid.uuid4().hex, "comment": "enough"}, ref=saying.job.job_id)
     home.wait(saying.job, JobPhase.cancelled)
     saying.assert_unsaid()
+
+
+def test_squatter_does_not_hold_up_a_thread(home: Installation, tmp_path: Path) -> None:
+    """A stranger that runs under a job's name keeps that job's histories from being archived, and no other's."""
+    word = f"w{uuid.uuid4().hex[:8]}"
+    squatted = say(home, tmp_path / "squatted", word)
+
+    async def squat() -> None:
+        client = await forger(home, "no key")
+        await client.start_workflow("perdure.nothing", id=names.gate_id(squatted.job.job_id, 99), task_queue="nowhere")
+
+    asyncio.run(squat())
+    approve(home, squatted)
+    other = say(home, tmp_path / "other", word)
+    assert other.thread == squatted.thread
+    approve(home, other)
+
+    def is_archived() -> bool:
+        with home.ledger() as ledger:
+            return any(event.kind == "history.archived" for event in ledger.events(job_id=other.job.job_id))
+
+    wait_until(is_archived, "the other job's histories to be kept", explain=home.worker_log)
