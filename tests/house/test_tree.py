@@ -58,12 +58,12 @@ def test_changelog_tells_of_the_version_that_is_built() -> None:
 
 def test_every_make_command_that_is_told_exists() -> None:
     """Each `make …` in README, CONTRIBUTING and docs is a target of the Makefile; README has demo and test."""
-    targets = set(re.findall(r"^([a-z]+):", text_of(Path("Makefile")), re.MULTILINE))
+    targets = set(re.findall(r"^([a-z-]+):", text_of(Path("Makefile")), re.MULTILINE))
     told = {
         (str(path), name)
         for path in tracked_files()
         if path.suffix == ".md"
-        for name in re.findall(r"(?:`|^|\s)make ([a-z]+)", _commands_in(text_of(path)))
+        for name in re.findall(r"(?:`|^|\s)make ([a-z-]+)", _commands_in(text_of(path)))
     }
     assert {("README.md", "demo"), ("README.md", "test")} <= told
     assert [entry for entry in told if entry[1] not in targets] == []
