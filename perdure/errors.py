@@ -78,6 +78,10 @@ class EffectUnknown(PerdureError):
     """Whether an effect happened cannot be known: a person looks and resolves it."""
 
 
+class EffectWaiting(PerdureError):
+    """An effect is begun, and somebody outside has to finish it: the application parks. Never leaves the applier."""
+
+
 class TooLarge(StageFailed):
     """A value would not fit a Temporal payload; raised before anything is scheduled."""
 

@@ -181,6 +181,18 @@ def connection_environment(environ: Mapping[str, str] | None = None) -> dict[str
     return {name: env[name] for name in names if env.get(name)}
 
 
+def proxy_for(url: str, environ: Mapping[str, str] | None = None) -> str | None:
+    """Return the proxy that the user's session names for an ``http`` or ``https`` URL; ``None``: go there directly."""
+    from urllib.parse import urlsplit
+    from urllib.request import proxy_bypass_environment  # type: ignore[attr-defined]  # typeshed lacks it
+
+    named = {name.lower().removesuffix("_proxy"): value for name, value in connection_environment(environ).items()}
+    parts = urlsplit(url)
+    if proxy_bypass_environment(parts.netloc.rpartition("@")[2], named):
+        return None
+    return named.get(parts.scheme) or named.get("all")
+
+
 def _absolute_url(url: str) -> str:
     """A SQLite file named relative to here: background processes run elsewhere."""
     kind, marks, path = url.partition(":///")

@@ -15,7 +15,7 @@ from typing import Any, ClassVar, Protocol
 
 from perdure.contracts.base import BlobRef, JsonDict
 from perdure.contracts.plan import Inverse
-from perdure.errors import EffectUnknown
+from perdure.errors import EffectUnknown, EffectWaiting
 
 
 class Found(StrEnum):
@@ -29,6 +29,10 @@ class Found(StrEnum):
     """Neither: somebody else changed it."""
     unknown = "unknown"
     """It cannot be told (a remote does not answer)."""
+    waiting = "waiting"
+    """Begun by us, and somebody outside has to finish it (only kinds that are :class:`Parking`)."""
+    lapsed = "lapsed"
+    """What we began can no longer come to what was approved (only kinds that are :class:`Parking`)."""
 
 
 @dataclass(frozen=True)
@@ -44,9 +48,12 @@ def problems_of(probe: Probe) -> list[str]:
 
     Raises:
         EffectUnknown: it cannot be told; a good effect is not taken back because nobody answers.
+        EffectWaiting: it is begun, and somebody outside finishes it.
     """
     if probe.found is Found.unknown:
         raise EffectUnknown(probe.detail)
+    if probe.found is Found.waiting:
+        raise EffectWaiting(probe.detail)
     return [] if probe.found is Found.done else [probe.detail]
 
 
@@ -147,7 +154,10 @@ class Effect(Protocol):
     always_reversible: ClassVar[bool]
     """The kind always has an inverse of its own; else the template must give ``undo`` or ``irreversible``."""
     settle: ClassVar[timedelta]
-    """How long "not done" may still turn into "done" after ``do`` was begun; zero for local kinds."""
+    """How long "not done" may still turn into "done" after ``do`` was begun; zero for local kinds.
+
+    A body that holds ``settle_seconds`` says so for itself.
+    """
 
     def plan(self, request: EffectRequest, context: EffectContext) -> EffectDraft:
         """Say exactly what would be done. Reads only. Raises ``UserError`` when the arguments are wrong."""
@@ -177,3 +187,23 @@ class Effect(Protocol):
             EffectUnknown: it cannot be told now.
         """
         ...
+
+
+class Parking(Effect, Protocol):
+    """A kind that somebody outside has to finish, in hours or days: the application parks meanwhile.
+
+    Its ``do`` is safe to repeat at any time, so that it is never in doubt: what cannot be told is looked at again.
+    """
+
+    def withdraw(self, body: JsonDict, context: EffectContext) -> str:
+        """Take back what was begun and is not finished, while it is ours; say what was done. Safe to call again.
+
+        Raises:
+            EffectUnknown: it cannot be told whether it is taken back; ask again later.
+        """
+        ...
+
+
+def settle_of(effect: Effect, body: JsonDict) -> timedelta:
+    """How long a "no" is not yet a no for this body."""
+    return timedelta(seconds=body["settle_seconds"]) if "settle_seconds" in body else effect.settle

@@ -42,7 +42,7 @@ class GitTag:
         if repository.resolve(ref) is not None:
             raise UserError(f"The tag {short_ref(ref)} exists already in {repository.place}. Choose another version.")
         at = object_argument(request, "at")
-        who = _tagger(request, repository, context.now)
+        who = tagger(request, repository, context.now)
         data = tag_bytes(short_ref(ref), at, str(request.arguments.get("message") or name), who)
         oid = object_id("tag", data, repository.object_format)
         stored = context.blobs.put(data)
@@ -118,7 +118,12 @@ def object_id(kind: str, data: bytes, object_format: str) -> str:
     return hashlib.sha1(hashed, usedforsecurity=False).hexdigest()
 
 
-def _tagger(request: EffectRequest, repository: Repository, now: datetime) -> JsonDict:
+def tagger(request: EffectRequest, repository: Repository, now: datetime) -> JsonDict:
+    """Who tags and when, as :func:`tag_bytes` wants it: the draft's author, else the repository's.
+
+    Raises:
+        UserError: git does not know who that is.
+    """
     if request.draft.get("identity"):
         return {**request.draft["identity"], "at": request.draft["at"]}
     who = identity(repository)

@@ -7,37 +7,70 @@ from datetime import timedelta
 
 import pytest
 
+from perdure.contracts.base import BlobRef, JsonDict
 from perdure.contracts.canonical import canonical_bytes
 from perdure.effects.base import Found
 from perdure.effects.registry import default_effects
+from perdure.testing.forge import Forge
+from perdure.workspace.private import take_pack
 from tests.support.world import Planned, World
 
 
-def _commit(world: World) -> Planned:
+def _commit(world: World, _: Forge) -> Planned:
     return world.plan_commit(world.draft({"VERSION": "1.3.0\n"}))
 
 
-def _tag(world: World) -> Planned:
+def _tag(world: World, _: Forge) -> Planned:
     return world.plan("git.tag", {"repo": str(world.repo), "name": "v1", "at": world.ref("main"), "message": "m"})
 
 
-def _push(world: World) -> Planned:
+def _push(world: World, _: Forge) -> Planned:
     world.git("tag", "v1")
     return world.plan("git.push", {"repo": str(world.repo), "remote": "origin", "refs": ["v1"]})
 
 
-def _write(world: World) -> Planned:
+def _write(world: World, _: Forge) -> Planned:
     return world.plan("files.write", {"root": str(world.folder), "path": "x", "content": "y"})
 
 
-def _run(world: World) -> Planned:
+def _run(world: World, _: Forge) -> Planned:
     path = str(world.folder / "x")
     return world.plan(
         "shell.run", {"run": ["touch", path]}, undo=["rm", path], probe=["test", "-e", path], runs_on="worker"
     )
 
 
-MAKERS: dict[str, Callable[[World], Planned]] = {
+def _tag_merged(world: World, forge: Forge) -> Planned:
+    draft = world.draft({"VERSION": "1.3.0\n"})
+    world.git("push", "--quiet", "origin", f"{_objects(world, draft)}:refs/heads/perdure/x")
+    planned = world.plan("git.tag_merged", {"name": "v1", "message": "m", "on": "main"}, draft=draft)
+    forge.git.merge("main", "perdure/x", "squash")
+    return planned
+
+
+def _objects(world: World, draft: JsonDict) -> str:
+    """Bring the draft's commit into the person's repository; return it."""
+    take_pack(world.repo / ".git", world.blobs.get(BlobRef.model_validate(draft["pack"])))
+    return str(draft["commit"])
+
+
+def _release(world: World, forge: Forge) -> Planned:
+    world.git("tag", "v1")
+    world.git("push", "--quiet", "origin", "v1")
+    place = {"forge": "github", "api": forge.github, "project": forge.project}
+    draft = world.draft({"VERSION": "1.3.0\n"})
+    return world.plan("forge.release", {**place, "tag": "v1", "notes": "n", "assets": ["VERSION"]}, draft=draft)
+
+
+PARKING = {"forge.pull_request"}
+"""Finished by somebody outside, and not undone by us: `test_forge_pull_request.py` tries these."""
+
+REMOTE = {"forge.release"}
+"""A "no" of these is not a no at once."""
+
+MAKERS: dict[str, Callable[[World, Forge], Planned]] = {
+    "forge.release": _release,
+    "git.tag_merged": _tag_merged,
     "git.commit": _commit,
     "git.tag": _tag,
     "git.push": _push,
@@ -48,15 +81,16 @@ MAKERS: dict[str, Callable[[World], Planned]] = {
 
 def test_every_kind_is_tried_here() -> None:
     """A new kind of effect cannot be added without passing these tests."""
-    assert set(default_effects()) == set(MAKERS)
+    assert set(default_effects()) == set(MAKERS) | PARKING
 
 
 @pytest.mark.parametrize("kind", MAKERS)
-def test_effect_keeps_the_contract(world: World, kind: str) -> None:
+def test_effect_keeps_the_contract(world: World, forge: Forge, kind: str) -> None:
     """Plan → not done → do → done → verified → back → as before, with a body that can be hashed and replayed."""
-    planned = MAKERS[kind](world)
+    planned = MAKERS[kind](world, forge)
     effect = planned.effect
-    assert effect.kind == kind and effect.version >= 1 and effect.settle == timedelta(0)
+    assert effect.kind == kind and effect.version >= 1
+    assert (effect.settle > timedelta(0)) == (kind in REMOTE)
     for body in (planned.body, planned.inverse.body):
         canonical_bytes(body)
     assert planned.draft.summary and planned.draft.target and planned.draft.inverse.summary
@@ -69,9 +103,9 @@ def test_effect_keeps_the_contract(world: World, kind: str) -> None:
 
 
 @pytest.mark.parametrize("kind", MAKERS)
-def test_planning_and_looking_change_nothing(world: World, kind: str) -> None:
+def test_planning_and_looking_change_nothing(world: World, forge: Forge, kind: str) -> None:
     """plan, check and probe only read."""
-    planned = MAKERS[kind](world)
+    planned = MAKERS[kind](world, forge)
     places = [world.repo, world.remote]
     before = {path: path.lstat().st_mtime_ns for place in places for path in [place, *place.rglob("*")]}
     planned.check()
@@ -81,10 +115,10 @@ def test_planning_and_looking_change_nothing(world: World, kind: str) -> None:
     assert {path: path.lstat().st_mtime_ns for place in places for path in [place, *place.rglob("*")]} == before
 
 
-@pytest.mark.parametrize("kind", ["git.commit", "git.tag", "git.push", "shell.run"])
-def test_every_process_of_do_is_noted(world: World, kind: str) -> None:
+@pytest.mark.parametrize("kind", ["git.commit", "git.tag", "git.push", "git.tag_merged", "shell.run"])
+def test_every_process_of_do_is_noted(world: World, forge: Forge, kind: str) -> None:
     """What `do` starts on the host is told to the ledger before it begins, so that a later attempt can end it."""
-    planned = MAKERS[kind](world)
+    planned = MAKERS[kind](world, forge)
     world.groups.clear()
     planned.do()
     assert world.groups and all(pgid > 1 for pgid, _ in world.groups)
