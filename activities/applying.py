@@ -13,14 +13,15 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 from activities.ledger import Decisions
+from activities.parking import Verdict, judge_parked, parking_of
 from activities.running import again_later, made, until_stored
 from activities.turns import StillTaken, Turns
 from perdure.contracts.application import EffectInput, EffectOutcome, EffectState, Receipt
 from perdure.contracts.base import JsonDict
 from perdure.contracts.names import JobId
 from perdure.contracts.plan import Inverse, Plan, PlannedEffect, read_plan
-from perdure.effects.base import Blobs, Effect, EffectContext, Found, Probe
-from perdure.errors import EffectFailed, EffectUnknown, Refused
+from perdure.effects.base import Blobs, Effect, EffectContext, Found, Probe, settle_of
+from perdure.errors import EffectFailed, EffectUnknown, EffectWaiting, Refused
 from perdure.store.ledger import Ledger
 from perdure.store.rows import BeginEffect, IntentRow, TargetBusy
 from perdure.store.trouble import StoreTrouble
@@ -218,6 +219,8 @@ class Applier:
             return self._finish(deed, "stopped", f"{resolution.by} said stop", {})
         if resolution is not None and resolution.answer == "done":
             return self._finish(deed, "done", f"{resolution.by} said it is done", {})
+        if self._parks(deed) and (prior.state != "unknown" or resolution is not None):
+            return self._go_on_parked(deed, context, None)
         probe = deed.effect.probe(deed.body, context)
         if probe.found is Found.done:
             return self._verify(deed, context, {}, "found done")
@@ -241,7 +244,7 @@ class Applier:
     @staticmethod
     def _await_settling(deed: Deed, prior: IntentRow) -> None:
         """A remote's "no" is not yet a no for as long as the kind says."""
-        left = (prior.started_at or _now()) + deed.effect.settle - _now()
+        left = (prior.started_at or _now()) + settle_of(deed.effect, deed.body) - _now()
         if left > timedelta(0):
             raise again_later("waiting until a no is a no", "Settling", after=left)
 
@@ -256,13 +259,40 @@ class Applier:
 
     def _after_error(self, deed: Deed, context: EffectContext, error: Exception) -> EffectOutcome:
         """`do` raised: the world says what became of it, not the exception."""
+        if self._parks(deed) and (outcome := self._go_on_parked(deed, context, error)) is not None:
+            return outcome
         probe = deed.effect.probe(deed.body, context)
         if probe.found is Found.done:
             return self._verify(deed, context, {}, f"done in spite of: {error}")
-        proven = probe.found is Found.not_done and (isinstance(error, EffectFailed) or not deed.effect.settle)
+        proven = probe.found is Found.not_done and (
+            isinstance(error, EffectFailed) or not settle_of(deed.effect, deed.body)
+        )
         if proven and not isinstance(error, EffectUnknown) and not self._must_pause(deed):
             return self._finish(deed, "failed", str(error), {})
         return self._unknown(deed, Probe(probe.found, f"{error} · {probe.detail}"))
+
+    @staticmethod
+    def _parks(deed: Deed) -> bool:
+        """Whether somebody outside finishes it."""
+        return deed.question.direction == "do" and parking_of(deed.effect) is not None
+
+    def _go_on_parked(self, deed: Deed, context: EffectContext, error: Exception | None) -> EffectOutcome | None:
+        """What becomes of an effect that parks. ``None``: nothing of it is there, so it may be done now."""
+        parking = parking_of(deed.effect)
+        assert parking is not None  # the caller has looked
+        job_id = deed.question.job_id
+        verdict: Verdict = judge_parked(
+            parking, deed.body, context, lambda: self._decisions.cancelled_by(job_id), error
+        )
+        if verdict.step == "again":
+            return None
+        if verdict.step == "done":
+            return self._verify(deed, context, {}, verdict.detail)
+        if verdict.step == "wait":
+            return self._outcome(deed.question, deed.planned, "waiting", verdict.detail)
+        if verdict.step == "failed" and self._must_pause(deed):
+            return self._unknown(deed, Probe(Found.not_done, verdict.detail))
+        return self._finish(deed, verdict.step, verdict.detail, {})
 
     @staticmethod
     def _must_pause(deed: Deed) -> bool:
@@ -272,7 +302,11 @@ class Applier:
     def _verify(self, deed: Deed, context: EffectContext, result: JsonDict, detail: str) -> EffectOutcome:
         try:
             problems = deed.effect.verify(deed.body, context)
+        except EffectWaiting as waiting:
+            return self._outcome(deed.question, deed.planned, "waiting", waiting.message)
         except EffectUnknown as doubt:
+            if self._parks(deed):
+                return self._outcome(deed.question, deed.planned, "waiting", f"cannot be told now: {doubt.message}")
             return self._unknown(deed, Probe(Found.unknown, doubt.message))
         if problems:
             outcome = self._finish(deed, "done", f"done, but not as promised: {'; '.join(problems)}", result)

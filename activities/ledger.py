@@ -56,6 +56,15 @@ class Decisions:
         signed = self._ledger.resolution(application_id, index, direction)
         return signed.decision if signed is not None and verify(signed, self._public_keys()) else None
 
+    def cancel(self, job_id: str) -> Decision | None:
+        """A person's verified word that a job is to stop."""
+        return next((decision for decision in self.on_job(job_id) if decision.kind == "cancel"), None)
+
+    def cancelled_by(self, job_id: str) -> str:
+        """Who cancelled a job, and why; empty while nobody did."""
+        found = self.cancel(job_id)
+        return _who(found) if found else ""
+
     def weigh(self, plan: Plan, digest: str, now: datetime) -> Weighing:
         """Weigh what lies in the ledger for this plan."""
         return weigh(plan, digest, self.on_plan(digest), now=now)
@@ -224,7 +233,7 @@ class LedgerActivities:
         return GateEnd.model_validate({"outcome": outcome, "detail": self._ledger.gate_detail(digest), "edits": edits})
 
     def _cancel_of(self, job_id: str) -> Decision | None:
-        return next((decision for decision in self._decisions.on_job(job_id) if decision.kind == "cancel"), None)
+        return self._decisions.cancel(job_id)
 
     @activity.defn(name=names.WEIGH_REQUESTS)
     async def weigh_requests(self, question: RequestsInput) -> RequestsResult:

@@ -148,6 +148,12 @@ class Client:
         await self._decider.cancel(principal, job, request)
         return await self.job(principal, job.job_id)
 
+    async def look(self, principal: Principal, ref: str) -> JobView:
+        """Have a job that waits for a merge look at once whether it has happened; any other is left alone."""
+        job = await self.job(principal, ref)
+        await self._decider.look(job.job_id)
+        return job
+
     async def trust(self, principal: Principal, request: TrustRequest) -> TemplateView:
         """Let a repository's template run, by the digest of the text that the person has read.
 

@@ -11,7 +11,7 @@ from perdure.contracts import names
 from perdure.contracts.base import BlobRef, JsonDict
 from perdure.contracts.decisions import Decision, DecisionNotice, Edits, SignedDecision, Weighing
 from perdure.contracts.http import CancelRequest, DecideRequest, JobView, ResolveRequest
-from perdure.contracts.job import Poke
+from perdure.contracts.job import JobPhase, Poke
 from perdure.contracts.plan import Plan
 from perdure.errors import Conflict, NotFound, PerdureError, SetupError, UserError
 from perdure.policy.authorize import Principal
@@ -114,6 +114,12 @@ class Decider:
         """The key that signs."""
         return self._key
 
+    async def look(self, job_id: str) -> None:
+        """Make an application that waits for somebody outside look at once; one that does not wait is not disturbed."""
+        job = await asyncio.to_thread(self._ledger.job, job_id)
+        if job.phase is JobPhase.waiting_for_merge:
+            await self._poke(names.application_id(job.job_id, job.round), Poke(about="look"))
+
     async def retell(self) -> int:
         """Tell workflows of decisions that they may not have heard of; return of how many.
 
@@ -186,6 +192,7 @@ class Decider:
             weighing = await self._tell_gate(decision)
         elif decision.kind == "cancel":
             await self._wake(decision.job_id, Poke(about="cancel"))
+            await self.look(decision.job_id)
         elif decision.kind == "resolve":
             row = await asyncio.to_thread(self._ledger.plan, decision.digest)
             application = names.application_id(decision.job_id, row.round)

@@ -23,6 +23,9 @@ from perdure.contracts.application import (
 from perdure.contracts.job import ChildEvent, Done, JobPhase, NoteInput, Poke
 from workflows.calls import call, cause_of, check_place, tell
 
+_LOOK_FIRST, _LOOK_LONGEST = timedelta(seconds=2), timedelta(minutes=10)
+"""Between two looks at an effect that somebody outside has to finish; the pause doubles until somebody pokes."""
+
 _MARGIN = timedelta(seconds=60)
 """Beside an effect's own limit: waiting for its lock, probing, verifying, writing the receipt."""
 
@@ -40,6 +43,8 @@ class ApplyWorkflow:
         self._seq = application.seq
         self._poked = False
         self._went_back_again = False
+        self._waits_for = ""
+        self._pause = _LOOK_FIRST
 
     @workflow.run
     async def run(self, application: ApplyInput) -> ApplyResult:
@@ -95,12 +100,36 @@ class ApplyWorkflow:
             outcome = await self._apply_effect(index, direction)
             if outcome.direction != direction or (direction == "undo" and outcome.index != index):
                 continue  # an answer to another question
+            if outcome.state == "waiting":
+                await self._park(outcome.detail)
+                continue
+            if self._waits_for and outcome.state != "unknown":
+                await self._stop_waiting()
             if outcome.state != "unknown":
                 return outcome
             await self._note(JobPhase.unknown, outcome.detail)
             await workflow.wait_condition(lambda: self._poked)
             self._poked = False
             await self._note(JobPhase.applying if direction == "do" else JobPhase.undoing, "")
+
+    async def _park(self, detail: str) -> None:
+        """Hold nothing but a timer until it is time to look again, or somebody pokes. A long wait carries on anew."""
+        if detail != self._waits_for:
+            self._waits_for = detail
+            await self._note(JobPhase.waiting_for_merge, detail)
+        poked = False
+        try:
+            await workflow.wait_condition(lambda: self._poked, timeout=self._pause)
+            poked = True
+        except TimeoutError:
+            self._pause = min(2 * self._pause, _LOOK_LONGEST)
+        if poked:
+            self._poked, self._pause = False, _LOOK_FIRST
+        self._carry_on_when_long()
+
+    async def _stop_waiting(self) -> None:
+        self._waits_for, self._pause = "", _LOOK_FIRST
+        await self._note(JobPhase.applying, "")
 
     async def _apply_effect(self, index: int, direction: Direction) -> EffectOutcome:
         about = {"ref": self._application.ref, "index": index, "direction": direction}

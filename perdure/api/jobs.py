@@ -79,6 +79,12 @@ async def undo_job(ref: Ref, request: UndoRequest, client: Asked, principal: Ask
     return await client.undo(principal, ref, request)
 
 
+@router.post("/look")
+async def look_at_job(ref: Ref, client: Asked, principal: Asking) -> JobView:
+    """Look at once whether what a job waits for outside has happened."""
+    return await client.look(principal, ref)
+
+
 @router.get("/artifacts")
 async def list_artifacts(ref: Ref, client: Asked, principal: Asking) -> list[ArtifactView]:
     """A job's stored results, in the order they were made."""

@@ -14,6 +14,8 @@ def say_end(paper: Paper, door: Door, job: JobView) -> int:
     """Write the last line for a job that rests; return the exit code for it."""
     if job.phase is JobPhase.unknown:
         _say_unknown(paper, door, job)
+    elif job.phase is JobPhase.waiting_for_merge:
+        _say_parked(paper, job)
     elif job.phase is JobPhase.done and job.template == "undo":
         _say_undone(paper, door, job)
     else:
@@ -69,6 +71,12 @@ def _say_unknown(paper: Paper, door: Door, job: JobView) -> None:
         if view.state == "unknown":
             answers = f"perdure resolve {job.number} {number} --done | --not-done | --stop"
             paper.line("    ", (answers, "hint"), f"   {view.effect.summary}")
+
+
+def _say_parked(paper: Paper, job: JobView) -> None:
+    paper.line("  ", ("◆ ", "warn"), f"Parked, over restarts too. {job.summary}".rstrip())
+    look, stop = f"perdure show {job.number}", f"perdure cancel {job.number}"
+    paper.line("    Merged? Looks at once: ", (look, "hint"), "   Close it: ", (stop, "hint"))
 
 
 def _say_undone(paper: Paper, door: Door, job: JobView) -> None:

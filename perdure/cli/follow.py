@@ -21,7 +21,7 @@ GIVE_UP_SECONDS = 60.0
 
 Own = Collection[str]
 
-_RESTS = {JobPhase.waiting, JobPhase.unknown, JobPhase.paused}
+_RESTS = {JobPhase.waiting, JobPhase.unknown, JobPhase.waiting_for_merge, JobPhase.paused}
 """Phases in which only a person can bring the job on."""
 
 

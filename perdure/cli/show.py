@@ -42,6 +42,8 @@ def show(session: Session, job: str, every_round: bool, follow: bool | None) -> 
     """
     with session.door() as door:
         view = read_job(door, job)
+        if view.phase is JobPhase.waiting_for_merge:  # whoever asks wants to know it now, not at the next look
+            view = door.post("/v1/look", {}, JobView, ref=view.job_id)
         if session.as_json and not follow:
             session.answer(view)
             return codes.OK
@@ -89,7 +91,7 @@ def _tell(session: Session, door: Door, job: JobView, *, every_round: bool) -> N
         for place in repositories_of(review):
             session.paper.line("  ", (f"in {place}", "dim"))
         print_plan(session.paper, review)
-    if job.phase.is_final or job.phase is JobPhase.unknown:
+    if job.phase.is_final or job.phase in {JobPhase.unknown, JobPhase.waiting_for_merge}:
         say_end(session.paper, door, job)
     elif job.phase is JobPhase.waiting and job.expires_at:
         session.paper.line(f"Waiting until {clock(job.expires_at)}.  ", (f"perdure review {job.number}", "hint"))

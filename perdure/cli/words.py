@@ -19,6 +19,7 @@ PHASES: dict[JobPhase, tuple[str, str]] = {
     JobPhase.waiting: ("◆", "warn"),
     JobPhase.applying: ("●", "busy"),
     JobPhase.unknown: ("?", "bad"),
+    JobPhase.waiting_for_merge: ("◆", "warn"),
     JobPhase.paused: ("‖", "warn"),
     JobPhase.undoing: ("●", "busy"),
     JobPhase.done: ("✓", "good"),

@@ -8,10 +8,10 @@ from perdure.contracts.base import BlobRef, Contract, Digest, JsonDict
 
 Direction = Literal["do", "undo"]
 
-EffectState = Literal["done", "already", "drift", "refused", "failed", "unknown", "stopped"]
+EffectState = Literal["done", "already", "drift", "refused", "failed", "unknown", "stopped", "waiting"]
 """done: happened, verified · already: it was so before we began · drift: its precondition no longer holds, not begun ·
 refused: the ledger said no, not begun · failed: tried, proven not done · unknown: nobody can tell · stopped: a person
-said stop."""
+said stop · waiting: begun, and somebody outside has to finish it (nothing is written; ask again)."""
 
 
 ApplicationEnd = Literal["applied", "drift", "refused", "undone", "stuck", "cancelled"]

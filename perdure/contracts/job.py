@@ -23,6 +23,8 @@ class JobPhase(StrEnum):
     applying = "applying"
     unknown = "unknown"
     """An effect's fate cannot be known: `perdure resolve`."""
+    waiting_for_merge = "waiting_for_merge"
+    """A request to a protected branch is open; the application looks now and then whether it is merged."""
     paused = "paused"
     undoing = "undoing"
     done = "done"
@@ -140,7 +142,7 @@ class Done(Contract):
 class Poke(Contract):
     """Look at the ledger again: something was written there for you. Carries no authority."""
 
-    about: Literal["cancel", "resolve", "gate"] = "cancel"
+    about: Literal["cancel", "resolve", "gate", "look"] = "cancel"
 
 
 class PlanRef(Contract):

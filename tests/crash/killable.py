@@ -22,7 +22,7 @@ from perdure.runtime.ready import WORKER, tell_ready
 from perdure.settings import read_settings
 from perdure.store.ledger import Ledger
 
-_POINT = re.compile(r"(?P<call>[a-z_.]+)(?:\[(?P<kind>[a-z.]+)\])?#(?P<nth>\d+):(?P<when>before|after)")
+_POINT = re.compile(r"(?P<call>[a-z_.]+)(?:\[(?P<kind>[a-z._]+)\])?#(?P<nth>\d+):(?P<when>before|after)")
 
 
 class Killer:

@@ -2,7 +2,12 @@
 
 from __future__ import annotations
 
-from perdure.effects.registry import default_effects
+from collections.abc import Iterable
+from pathlib import Path
+
+from perdure.policy.templates import parse_template
+
+_TEMPLATES = Path(__file__).parent / "templates"
 
 _EFFECT_CALLS = {"check": 2, "probe": 1, "do": 1, "verify": 1}
 """Calls of one effect in one application: a check when it is opened, everything in the attempt."""
@@ -21,10 +26,17 @@ _LEDGER_CALLS = (
 _WHEN = ("before", "after")
 
 
-def apply_points() -> list[str]:
-    """Kill points while a plan with one effect of every kind is applied."""
+def kinds_of(template: str, *, undone: bool = False) -> list[str]:
+    """Kinds of effect that a template of the sweeps has; ``undone``: without those that cannot be taken back."""
+    path = _TEMPLATES / f"{template}.yaml"
+    steps = parse_template(path.read_text(), path=path.name).apply
+    return sorted({step.effect for step in steps if not (undone and step.irreversible)})
+
+
+def apply_points(kinds: Iterable[str]) -> list[str]:
+    """Kill points while a plan with one effect of each kind is applied."""
     points: list[str] = []
-    for kind in sorted(default_effects()):
+    for kind in kinds:
         for call, times in _EFFECT_CALLS.items():
             points += [f"effect.{call}[{kind}]#{nth}:{when}" for nth in range(1, times + 1) for when in _WHEN]
         points += [f"ledger.{call}[{kind}]#1:{when}" for call in _LEDGER_CALLS_OF_EFFECT for when in _WHEN]
@@ -36,10 +48,16 @@ def gate_points() -> list[str]:
     return [f"ledger.{call}#1:{when}" for call in _LEDGER_CALLS for when in _WHEN]
 
 
-def undo_points() -> list[str]:
+def undo_points(kinds: Iterable[str]) -> list[str]:
     """Kill points while the same effects are taken back by a plan of its own."""
     points: list[str] = []
-    for kind in sorted(default_effects()):
+    for kind in kinds:
         points += [f"effect.{call}[{kind}]#1:{when}" for call in ("do", "verify") for when in _WHEN]
         points += [f"ledger.{call}[{kind}]#1:{when}" for call in _LEDGER_CALLS_OF_EFFECT for when in _WHEN]
     return points
+
+
+def park_points() -> list[str]:
+    """Kill points while a parked effect is looked at again, and while it is withdrawn."""
+    looks = [f"effect.probe[forge.pull_request]#{nth}:{when}" for nth in (3, 4) for when in _WHEN]
+    return looks + [f"effect.withdraw[forge.pull_request]#1:{when}" for when in _WHEN]
