@@ -26,6 +26,8 @@ from perdure.contracts.values import format_duration
 from perdure.effects.registry import default_effects
 from perdure.policy.templates import template_schema
 from perdure.rules.registry import default_rules
+from perdure.tools.base import ModelTool
+from perdure.tools.registry import shipped_tools
 
 FOLDER = Path(__file__).resolve().parent / "reference"
 NOTE = "<!-- Written by `make docs` from the code. Change it there. -->\n\n"
@@ -50,6 +52,22 @@ A *command* is a list of words, or one expression that gives one.
 
 ## Template
 
+"""
+
+TOOLS_INTRODUCTION = """\
+# Tools
+
+What an agent can be given. A template names the ones that its agent gets; [your own](../how-to/write-a-tool.md) are
+added by `[tools]` in the settings file. `perdure tools list` shows those of an installation, `--json` with their
+schemas and the hash of each definition, which stands in every call's record.
+
+A call is judged by what it *touches*: `file:src/a.py`, `command:git push origin main` (each simple command of a line,
+without its options), `https://api.example.org/v1/x`, `note:build`. Permissions are patterns over tool, arguments and
+that: `**` stands for anything, `*` for anything without `/`. A denial or an ask is read broadly and goes before every
+allowance; what no permission speaks about is denied.
+
+Long output is shown as head and tail, with how to read the middle by `output.read`. What a tool gives back is data: no
+text in it is an instruction to Perdure.
 """
 
 ERRORS_INTRODUCTION = """
@@ -213,6 +231,47 @@ def _names(names: typing.Iterable[str], what: str) -> str:
     return f"{listed} ({what})" if listed and what else listed
 
 
+def write_tools() -> str:
+    """Every shipped tool, from the registry."""
+    parts = [TOOLS_INTRODUCTION]
+    for tool in shipped_tools():
+        parts.append(f"\n## {tool.spec.name}\n\n{tool.spec.description}\n\n{_tool_facts(tool)}\n")
+        rows = [_argument(name, field, tool.spec.parameters) for name, field in _arguments(tool.spec.parameters)]
+        parts += ["\n| argument | | default | |\n|---|---|---|---|\n", *rows] if rows else []
+    return "".join(parts)
+
+
+def _tool_facts(tool: ModelTool[Any]) -> str:
+    spec = tool.spec
+    facts = [{"read": "Changes nothing", "workspace": "Changes the workspace"}.get(spec.effect_class, "External")]
+    facts += ["may run again"] if spec.may_repeat else []
+    facts += [f"ends after {spec.limit_seconds} s", f"shows {spec.output_limit_bytes} bytes at once"]
+    return "; ".join(facts) + "."
+
+
+def _arguments(schema: Schema) -> Iterator[tuple[str, Schema]]:
+    yield from schema["properties"].items()
+
+
+def _argument(name: str, field: Schema, schema: Schema) -> str:
+    kinds = [field, *field.get("anyOf", [])]
+    kind = " or ".join(dict.fromkeys(filter(None, (_argument_type(one, schema) for one in kinds))))
+    needed = name in schema.get("required", [])
+    default = "**needed**" if needed else f"`{_cell(json.dumps(field.get('default')))}`"
+    return f"| `{name}` | {kind} | {default} | {_cell(field.get('description', ''))} |\n"
+
+
+def _argument_type(field: Schema, schema: Schema) -> str:
+    if "enum" in field:
+        return " ".join(f"`{value}`" for value in field["enum"])
+    if "$ref" in field:
+        inner = schema["$defs"][field["$ref"].rsplit("/", 1)[1]]
+        return "object of " + ", ".join(f"`{name}`" for name in inner["properties"])
+    if field.get("type") == "array":
+        return f"list of {_argument_type(field['items'], schema)}"
+    return TYPES.get(field.get("type", ""), "")
+
+
 def write_errors() -> str:
     """The exit codes and the tree of errors."""
     rows = "".join(f"| {code} | {_cell(meaning)} |\n" for code, meaning in codes.MEANINGS.items())
@@ -233,6 +292,7 @@ PAGES: dict[str, Callable[[], str]] = {
     "cli.md": write_cli,
     "templates.md": write_templates,
     "rules-and-effects.md": write_rules_and_effects,
+    "tools.md": write_tools,
     "errors.md": write_errors,
 }
 

@@ -28,6 +28,7 @@ from perdure.contracts.http import (
     SubmitRequest,
     TemplateView,
     TokenView,
+    ToolView,
     TrustRequest,
     UndoRequest,
 )
@@ -41,6 +42,7 @@ from perdure.runtime.messenger import Messenger
 from perdure.store.blobs import BlobStore
 from perdure.store.ledger import Ledger
 from perdure.store.reading import Reader
+from perdure.tool_listing import describe_tools
 
 Answer = TypeVar("Answer")
 
@@ -67,6 +69,7 @@ class Client:
         decider: Decider,
         auditor: Auditor,
         messenger: Messenger,
+        tools: Callable[[], list[ToolView]] = describe_tools,
         is_embedded: bool = True,
         now: Callable[[], datetime] = lambda: datetime.now(UTC),
     ) -> None:
@@ -74,6 +77,7 @@ class Client:
         self.reader = reader
         self.intake = intake
         self.messenger = messenger
+        self.tools = tools
         self.now = now
         self._blobs = blobs
         self._decider = decider

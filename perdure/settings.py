@@ -153,6 +153,24 @@ def read_config(settings: Settings, table: str) -> dict[str, Any]:
     return found
 
 
+def read_named_tools(settings: Settings) -> tuple[str, ...]:
+    """Return users' tools as ``name@version`` of an entry point each, in the file's order: ``[tools]``, name = version.
+
+    No tool that is not named there is ever imported.
+
+    Raises:
+        SetupError: the file cannot be read, or a version is no text.
+    """
+    found = read_config(settings, "tools")
+    for name, version in found.items():
+        if not isinstance(version, str) or not version:
+            raise SetupError(
+                f"[tools] in {settings.config}: {name} is {version!r}; expected the version to load, as text: "
+                f'{name} = "1.4.0".'
+            )
+    return tuple(f"{name}@{version}" for name, version in found.items())
+
+
 def read_secret(settings: Settings, name: str) -> str | None:
     """Return the value of a named secret, from its file; ``None`` when there is none of that name."""
     path = settings.secrets / name

@@ -25,6 +25,7 @@ from perdure.store.blobs import BlobStore
 from perdure.store.ledger import Ledger
 from perdure.store.reading import Reader
 from perdure.store.signing import DecisionKey, public_keys
+from perdure.tool_listing import list_tools
 
 
 def make_client(
@@ -55,6 +56,7 @@ def make_client(
         decider=Decider(ledger, blobs, reader, key, messenger, rules),
         auditor=Auditor(ledger, blobs, keys, effects, messenger),
         messenger=messenger,
+        tools=partial(list_tools, settings),
         is_embedded=settings.is_embedded,
     )
 

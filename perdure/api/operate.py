@@ -7,7 +7,7 @@ from pydantic import Field
 
 from perdure.api.asking import Asked, Asking
 from perdure.contracts.base import Contract
-from perdure.contracts.http import AuditReport, Health, KeyView, PassphraseRequest, TokenRequest, TokenView
+from perdure.contracts.http import AuditReport, Health, KeyView, PassphraseRequest, TokenRequest, TokenView, ToolView
 
 router = APIRouter()
 
@@ -32,6 +32,12 @@ class ExportAnswer(Contract):
 async def show_health(client: Asked, principal: Asking) -> Health:
     """How the installation is. Answers within a second, whatever is down."""
     return await client.health(principal)
+
+
+@router.get("/tools")
+async def list_tools(client: Asked, principal: Asking) -> list[ToolView]:
+    """The tools that agents may be given, shipped ones first."""
+    return await client.read(principal, client.tools)
 
 
 @router.get("/tokens")

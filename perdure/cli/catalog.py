@@ -50,6 +50,7 @@ COMMANDS: Sections = {
         "doctor": Entry("perdure.cli.operate:doctor", "Check this machine and say what to do."),
         "models": Entry("perdure.cli.models:models", "List and test models; serve a scripted one."),
         "templates": Entry("perdure.cli.templates:templates", "List, show, validate and trust templates."),
+        "tools": Entry("perdure.cli.tools:tools", "List the tools that agents may be given."),
         "tokens": Entry("perdure.cli.tokens:tokens", "Make and revoke tokens for other clients."),
         "key": Entry("perdure.cli.key:key", "Protect the key that signs your decisions."),
         "completion": Entry("perdure.cli.completion:completion", "Print tab completion for your shell."),
@@ -64,6 +65,13 @@ TEMPLATES: Sections = {
         "validate": Entry("perdure.cli.templates:validate_template", "Check a template file and say what is wrong."),
         "schema": Entry("perdure.cli.templates:print_schema", "Print the JSON schema for your editor."),
         "trust": Entry("perdure.cli.templates:trust_template", "Allow this repository's template to run."),
+    }
+}
+
+TOOLS: Sections = {
+    "Commands": {
+        "list": Entry("perdure.cli.tools:list_tools", "List tools with what they may change."),
+        "show": Entry("perdure.cli.tools:show_tool", "Show one tool: its arguments and definition."),
     }
 }
 
@@ -98,5 +106,5 @@ AUDIT: Sections = {
     }
 }
 
-EVERY_MAP: tuple[Sections, ...] = (COMMANDS, TEMPLATES, TOKENS, KEY, MODELS, AUDIT)
+EVERY_MAP: tuple[Sections, ...] = (COMMANDS, TEMPLATES, TOOLS, TOKENS, KEY, MODELS, AUDIT)
 """All maps there are, for the reference and the tests."""

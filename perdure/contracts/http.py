@@ -6,6 +6,7 @@ from typing import Literal
 
 from pydantic import Field
 
+from perdure.contracts.agent import EffectClass
 from perdure.contracts.base import BlobRef, Contract, Digest, JsonDict, UtcTime
 from perdure.contracts.decisions import Weighing
 from perdure.contracts.job import JobPhase
@@ -194,6 +195,23 @@ class TemplateView(Contract):
     """{name, type, default, optional, help}"""
     problem: str = ""
     text: str = ""
+
+
+class ToolView(Contract):
+    """One tool that agents may be given, as models and policy see it."""
+
+    name: str
+    version: str
+    description: str
+    effect_class: EffectClass
+    origin: str
+    """``perdure``, or entry point and version of the package that brings it."""
+    digest: Digest
+    """Of its definition; stands in each call's record."""
+    parameters: JsonDict
+    """JSON schema."""
+    may_repeat: bool
+    limit_seconds: int
 
 
 class ValidateRequest(Contract):

@@ -56,7 +56,14 @@ def read_file(arguments: ReadFile, context: ToolContext) -> ToolOutcome:
 
 
 def _pread(descriptor: int, offset: int) -> bytes:
-    return os.pread(descriptor, LIMIT_BYTES, offset)
+    """A piece that ends with a whole character; of one that is no UTF-8 a third: each byte is shown as three."""
+    data = os.pread(descriptor, LIMIT_BYTES, offset)
+    try:
+        data.decode("utf-8")
+    except UnicodeDecodeError as error:
+        is_parted = error.end == len(data) and len(data) - error.start < 4 and error.start > 0
+        return data[: error.start] if is_parted else data[: LIMIT_BYTES // 3]
+    return data
 
 
 def _find_line(descriptor: int, line: int, context: ToolContext) -> int:
@@ -129,5 +136,5 @@ READ = make_tool(
     about="Read a file of the workspace, or a range of its lines. Long files are given in pieces.",
     effect_class="read",
     may_repeat=True,
-    output_limit_bytes=4 * LIMIT_BYTES,
+    output_limit_bytes=LIMIT_BYTES + 1000,
 )

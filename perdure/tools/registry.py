@@ -11,6 +11,7 @@ from typing import Any
 from perdure.contracts.agent_ports import Tool
 from perdure.errors import SetupError
 from perdure.policy.names import suggest
+from perdure.settings import Settings, read_named_tools
 from perdure.tools import (
     ask,
     files_glob,
@@ -64,32 +65,37 @@ def default_tools(named: Sequence[str] = ()) -> dict[str, Tool]:
     for entry in named:
         for tool in load_entry(entry):
             if tool.spec.name in found:
-                raise SetupError(f"PERDURE_TOOLS: {entry} brings {tool.spec.name!r}, and there is a tool of that name.")
+                raise SetupError(f"[tools]: {entry} brings {tool.spec.name!r}, and there is a tool of that name.")
             found[tool.spec.name] = tool
     return found
+
+
+def open_tools(settings: Settings) -> dict[str, Tool]:
+    """Return every tool that this installation's settings name, by name. Raises ``SetupError``."""
+    return default_tools(read_named_tools(settings))
 
 
 def load_entry(named: str) -> list[Tool]:
     """Import the tools of one entry point, exactly in the version that was named. Raises ``SetupError``."""
     match = _NAMED.fullmatch(named)
     if match is None:
-        raise SetupError(f"PERDURE_TOOLS: {named!r} names no tools; expected name@version, for example acme@1.4.0.")
+        raise SetupError(f'[tools]: {named!r} names no tools; expected a name and its version, acme = "1.4.0".')
     name, version = match.groups()
     entry = _find(name)
     installed = entry.dist.version if entry.dist else ""
     if installed != version:
         raise SetupError(
-            f"PERDURE_TOOLS names {named}, and {name} is installed in version {installed or 'unknown'}. Look at what "
-            f"changed, then name {name}@{installed} or install {version}."
+            f"[tools] names {named}, and {name} is installed in version {installed or 'unknown'}. Look at what "
+            f"changed, then name {installed} or install {version}."
         )
     try:
         loaded = entry.load()
     except Exception as error:
-        raise SetupError(f"PERDURE_TOOLS: {named} cannot be imported ({type(error).__name__}: {error}).") from error
+        raise SetupError(f"[tools]: {named} cannot be imported ({type(error).__name__}: {error}).") from error
     tools = list(loaded) if isinstance(loaded, Iterable) else [loaded]
     if not tools or not all(_is_tool(tool) for tool in tools):
         raise SetupError(
-            f"PERDURE_TOOLS: {named} ({entry.value}) gives no tools; expected a function with @tool, or a list of them."
+            f"[tools]: {named} ({entry.value}) gives no tools; expected a function with @tool, or a list of them."
         )
     return [_from(tool, f"{name} {version}") for tool in tools]
 
@@ -99,12 +105,10 @@ def _find(name: str) -> EntryPoint:
     found = [entry for entry in there if entry.name == name]
     if not found:
         names = suggest(name, {entry.name for entry in there}, "entry points")
-        raise SetupError(f"PERDURE_TOOLS: no installed package brings tools called {name!r}.{names}")
+        raise SetupError(f"[tools]: no installed package brings tools called {name!r}.{names}")
     if len(found) > 1:
         packages = ", ".join(sorted(entry.dist.name for entry in found if entry.dist))
-        raise SetupError(
-            f"PERDURE_TOOLS: several packages bring tools called {name!r} ({packages}). Remove all but one."
-        )
+        raise SetupError(f"[tools]: several packages bring tools called {name!r} ({packages}). Remove all but one.")
     return found[0]
 
 

@@ -12,7 +12,7 @@ import click
 import pytest
 
 from perdure.cli import codes
-from perdure.cli.catalog import AUDIT, COMMANDS, EVERY_MAP, KEY, TEMPLATES, TOKENS, Entry
+from perdure.cli.catalog import AUDIT, COMMANDS, EVERY_MAP, KEY, MODELS, TEMPLATES, TOKENS, TOOLS, Entry
 from perdure.cli.lazy import LazyGroup, TeachingCommand, load
 from tests.cli.conftest import Ended
 
@@ -22,7 +22,8 @@ Call = Callable[..., Ended]
 def entries() -> dict[str, Entry]:
     """Every command by the words that call it."""
     found = {name: entry for part in COMMANDS.values() for name, entry in part.items()}
-    for group, sections in [("templates", TEMPLATES), ("tokens", TOKENS), ("key", KEY), ("audit", AUDIT)]:
+    groups = {"models": MODELS, "templates": TEMPLATES, "tools": TOOLS, "tokens": TOKENS, "key": KEY, "audit": AUDIT}
+    for group, sections in groups.items():
         found |= {f"{group} {name}": entry for part in sections.values() for name, entry in part.items()}
     return found
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tests.promises import approved, authority, doors, evidence, heard, inverse, once, told
+from tests.promises import agents, approved, authority, doors, evidence, heard, inverse, once, told
 from tests.promises.kept import Kept
 
 PROMISES: tuple[Kept, ...] = (
@@ -11,6 +11,7 @@ PROMISES: tuple[Kept, ...] = (
     *inverse.KEPT,
     *heard.KEPT,
     *authority.KEPT,
+    *agents.KEPT,
     *told.KEPT,
     *doors.KEPT,
     *evidence.KEPT,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import subprocess
 import sys
 import textwrap
@@ -13,9 +14,11 @@ from pydantic import BaseModel, Field
 
 from perdure.contracts.agent_ports import ToolContext
 from perdure.errors import SetupError, ToolFault
+from perdure.settings import read_named_tools, read_settings
 from perdure.testing.tools import ToolBench
+from perdure.tool_listing import describe_tools
 from perdure.tools.decorator import tool
-from perdure.tools.registry import default_tools, shipped_tools
+from perdure.tools.registry import default_tools, open_tools, shipped_tools
 
 
 def test_function_becomes_a_tool(bench: ToolBench) -> None:
@@ -197,7 +200,7 @@ def test_named_package_in_its_version_brings_its_tools(installed: Path, bench: T
     ("named", "told"),
     [
         ("acme@1.3.0", r"installed in version 1\.4\.0\. Look at what changed"),
-        ("acme", "expected name@version"),
+        ("acme", "expected a name and its version"),
         ("acne@1.4.0", "Did you mean 'acme'"),
         ("acme-broken@1.4.0", "gives no tools"),
         ("acme-gone@1.4.0", "cannot be imported"),
@@ -227,3 +230,38 @@ def test_faults_of_a_users_tool_reach_the_model(bench: ToolBench) -> None:
         raise ToolFault("The ticket 42 is closed; reopen it first.")
 
     assert bench.call(fail).text == "The ticket 42 is closed; reopen it first."
+
+
+def describe(*named: str, path: Path | None = None) -> tuple[int, Any]:
+    """Run the listing's process."""
+    env = {"PYTHONPATH": str(path)} if path else {}
+    argv = [sys.executable, "-P", "-m", "perdure.tools.describe", *named]
+    ended = subprocess.run(argv, env=env, capture_output=True, check=False)
+    return ended.returncode, json.loads(ended.stdout)
+
+
+def test_listing_describes_named_packages_in_a_process_of_its_own(installed: Path) -> None:
+    """Shipped tools first, then the named ones with who ships them; what a package prints is no part of the listing."""
+    (installed / "acme_tools.py").write_text("print('hello')\n" + (installed / "acme_tools.py").read_text())
+    code, listed = describe("acme@1.4.0", path=installed)
+    assert code == 0
+    assert [view["name"] for view in listed] == [*default_tools(), "acme.say"]
+    assert (listed[-1]["origin"], listed[-1]["effect_class"]) == ("acme 1.4.0", "read")
+
+
+def test_listing_says_what_is_wrong_with_a_setting() -> None:
+    """The same message as at the worker's start."""
+    with pytest.raises(SetupError, match="no installed package brings tools called 'acme'"):
+        describe_tools(["acme@1.4.0"])
+    assert [view.name for view in describe_tools()] == list(default_tools())
+
+
+def test_settings_name_tools_with_their_version(tmp_path: Path) -> None:
+    """`[tools]` in the settings file, read when it is needed; a version that is no text is told."""
+    settings = read_settings({}, data=tmp_path)
+    assert read_named_tools(settings) == ()
+    settings.config.write_text('[tools]\nacme = "1.4.0"\nother-tools = "2"\n')
+    assert read_named_tools(settings) == ("acme@1.4.0", "other-tools@2")
+    settings.config.write_text("[tools]\nacme = 1.4\n")
+    with pytest.raises(SetupError, match=r'acme is 1\.4; expected the version to load, as text: acme = "1\.4\.0"'):
+        open_tools(settings)

@@ -55,6 +55,20 @@ def test_line_longer_than_a_piece_is_read_by_bytes(bench: ToolBench) -> None:
     assert len(outcome.text.partition("\n")[2]) == LIMIT_BYTES
 
 
+def test_no_piece_parts_a_character_or_passes_the_limit(bench: ToolBench) -> None:
+    """Pieces of a long line of many-byte characters join to the whole; bytes that are no text are shown within it."""
+    text = "aä€😀" * 20_000
+    put(bench, "long", text)
+    put(bench, "noise", b"\xff" * 100_000)
+    read, offset = "", 0
+    while offset >= 0:
+        head, _, piece = bench.call(READ, path="long", offset=offset).text.partition("\n")
+        read += piece
+        offset = int(head.partition("offset=")[2].split()[0]) if "offset=" in head else -1
+    assert read == text
+    assert len(bench.call(READ, path="noise").text.encode()) <= READ.spec.output_limit_bytes
+
+
 def test_huge_file_is_not_read_whole(bench: ToolBench) -> None:
     """Of ten gigabytes (sparse) one piece is read."""
     with (bench.workspace / "big").open("wb") as file:
