@@ -142,6 +142,35 @@ def test_changesets_alone_decide_where_they_are_used(tmp_path: Path) -> None:
     assert "Left out, ignored by .changeset/config.json: @x/tool." in run.findings
 
 
+def with_changesets(folder: Path, config: str, **more: str) -> Path:
+    """The npm workspace under changesets, with one that mends core."""
+    path = make_workspace(folder, {**NPM, ".changeset/config.json": config}, *NPM_TAGS)
+    save(path, "fix: told", {".changeset/one.md": '---\n"@x/core": patch\n---\n\nA crash.\n', **more})
+    return path
+
+
+def test_dependants_always_follow_where_the_project_says_so(tmp_path: Path) -> None:
+    """Changesets' own option releases a dependant although its range is met; the entry says why."""
+    options = '{"___experimental": {"updateInternalDependents": "always"}}'
+    release = PackagesRun(with_changesets(tmp_path, options), tmp_path).propose()
+    assert versions(release) == {"@x/core": "1.0.1", "@x/app": "1.0.1"}
+    assert "here dependants always follow" in release["packages"][1]["entries"][0]["reason"]
+
+
+def test_changesets_number_by_the_manifest(tmp_path: Path) -> None:
+    """A release that nobody tagged is still a release there: the next version is above the manifest's."""
+    path = with_changesets(tmp_path, '{"ignore": []}')
+    save(path, "Version Packages", {"packages/core/package.json": manifest("@x/core", "1.4.0")})
+    assert versions(PackagesRun(path, tmp_path).propose()) == {"@x/core": "1.4.1"}
+
+
+def test_changesets_in_pre_mode_are_refused(tmp_path: Path) -> None:
+    """Files that wait for a final version would be lost: the way out is named."""
+    path = with_changesets(tmp_path, '{"ignore": []}', **{".changeset/pre.json": '{"mode": "pre", "tag": "next"}'})
+    with pytest.raises(UserError, match=r"pre mode, which is not supported\. Leave it"):
+        PackagesRun(path, tmp_path).propose()
+
+
 @pytest.mark.parametrize(
     ("inputs", "expected"),
     [

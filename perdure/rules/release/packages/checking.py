@@ -51,7 +51,7 @@ def _check_version(gathered: JsonDict, package: JsonDict) -> str:
     taken = [*gathered["tags"], *(ref.removeprefix("refs/tags/") for ref in gathered["remote_refs"])]
     if form.write(package["version"]) != package["tag"]:
         return f"The tag {package['tag']} does not name version {package['version']}."
-    return find_illegal(package["version"], Last(facts["last_version"]), taken, form, scheme)
+    return find_illegal(package["version"], Last(package["last_version"]), taken, form, scheme)
 
 
 def _check_entries(space: DraftSpace, changelog: JsonDict) -> list[str]:

@@ -28,9 +28,15 @@ class Followed:
 
 
 def follow_releases(
-    packages: Sequence[Releasing], may_release: Callable[[Releasing], bool], renumber: Callable[[], None]
+    packages: Sequence[Releasing],
+    may_release: Callable[[Releasing], bool],
+    renumber: Callable[[], None],
+    *,
+    always: bool = False,
 ) -> Followed:
     """Let dependants follow until nothing moves any more; ``renumber`` sets every released package's version.
+
+    ``always``: a dependant follows even while its range is met, as some projects have it.
 
     It ends: a package's entry about another one is one entry, so that steps can only grow to major.
     """
@@ -40,25 +46,27 @@ def follow_releases(
         before = {one.name: one.version for one in packages}
         for one in packages:
             if may_release(one):
-                _add_follows(one, by_name)
+                _add_follows(one, by_name, always=always)
         renumber()
         if before == {one.name: one.version for one in packages}:
             break
     return _decide_ranges(packages, by_name, may_release)
 
 
-def _add_follows(one: Releasing, by_name: Mapping[str, Releasing]) -> None:
+def _add_follows(one: Releasing, by_name: Mapping[str, Releasing], *, always: bool) -> None:
     for dependency, other in _released(one, by_name):
-        if dependency.need != "dev" and _is_left(dependency, other):
-            entry = _write_entry(one, dependency, other)
+        is_left = _is_left(dependency, other)
+        if dependency.need != "dev" and (is_left or (always and dependency.where)):
+            entry = _write_entry(one, dependency, other, is_left=is_left)
             known = one.follows.get(other.name)
             one.follows[other.name] = known if known and known.breaking and not entry.breaking else entry
     for name in [name for name in one.follows if name in by_name and not by_name[name].version]:
         del one.follows[name]
 
 
-def _write_entry(one: Releasing, dependency: Dependency, other: Releasing) -> Entry:
-    is_peer = dependency.need == "peer"
+def _write_entry(one: Releasing, dependency: Dependency, other: Releasing, *, is_left: bool) -> Entry:
+    is_peer = dependency.need == "peer" and is_left
+    said = "does not meet that" if is_left else "is new: here dependants always follow"
     text = f"{'needs' if is_peer else 'depends on'} {other.name} {other.version}"
     return Entry(
         id=f"{made_id('d', other.name)}:{one.id}",
@@ -67,7 +75,7 @@ def _write_entry(one: Releasing, dependency: Dependency, other: Releasing) -> En
         sources=(f"{other.name} {other.version}",),
         bump="major" if is_peer else "patch",
         breaking=is_peer,
-        reason=f"asks for {other.name} {dependency.range}, and {other.version} does not meet that",
+        reason=f"asks for {other.name} {dependency.range}, and {other.version} {said}",
     )
 
 

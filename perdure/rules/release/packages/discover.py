@@ -20,6 +20,7 @@ USUAL_FOLDERS = ("packages/*", "libs/*", "crates/*", "modules/*", "projects/*", 
 """Where packages are looked for when nothing names them."""
 
 _CHANGESETS = ".changeset/config.json"
+_PRE = ".changeset/pre.json"
 _READERS: Mapping[Kind, tuple[str, Callable[[CommitFiles, str], Package | str]]] = {
     "npm": (npm.MANIFEST, npm.read_package),
     "cargo": (cargo.MANIFEST, cargo.read_crate),
@@ -43,6 +44,8 @@ class Workspace:
     """Names of packages that the workspace's own settings keep from being released."""
     uses_changesets: bool = False
     """Changes are told by changesets, and by nothing else."""
+    follows_always: bool = False
+    """Dependants are released with whatever they need (changesets' ``updateInternalDependents: always``)."""
     findings: list[str] = field(default_factory=list)
 
 
@@ -52,6 +55,7 @@ def discover(files: CommitFiles, named: Sequence[str]) -> Workspace:
     Raises:
         UserError: there are none, or two have the same name.
     """
+    _refuse_pre_mode(files)
     findings: list[str] = []
     chosen = {kind: _choose(files, kind, named) for kind in _READERS}
     if not named and not any(chosen.values()):
@@ -69,7 +73,8 @@ def discover(files: CommitFiles, named: Sequence[str]) -> Workspace:
     grouped = _group(packages, npm.read_shared_version(files), _name_lists(config.get("fixed")))
     ignored = _match_names(packages, config.get("ignore"))
     linked = [_match_names(packages, patterns) for patterns in _name_lists(config.get("linked"))]
-    return Workspace(grouped, left, linked, ignored, bool(config), findings)
+    always = _says_always(config)
+    return Workspace(grouped, left, linked, ignored, bool(config), always, findings)
 
 
 def _choose(files: CommitFiles, kind: Kind, named: Sequence[str]) -> list[str]:
@@ -159,6 +164,20 @@ def _changesets(files: CommitFiles) -> dict[str, Any]:
     except ValueError as error:
         raise UserError(f"{_CHANGESETS} cannot be read: {error}. Repair the file and commit it.") from None
     return value if isinstance(value, dict) and value else {"there": True}
+
+
+def _says_always(config: Mapping[str, Any]) -> bool:
+    tables = [value for value in config.values() if isinstance(value, dict)]
+    return any(table.get("updateInternalDependents") == "always" for table in [config, *tables])
+
+
+def _refuse_pre_mode(files: CommitFiles) -> None:
+    """In changesets' pre mode files wait, listed, for a final version: taking them over would lose them."""
+    if files.has(_PRE):
+        raise UserError(
+            f"{_PRE} says that changesets are in pre mode, which is not supported. Leave it "
+            "(`changeset pre exit`, then `changeset version`), and give pre=… for pre-releases here."
+        )
 
 
 def _name_lists(value: Any) -> list[list[str]]:

@@ -81,6 +81,7 @@ def gather_packages(arguments: JsonDict, context: RuleContext) -> RuleResult:
         "changesets": changesets,
         "uses_changesets": workspace.uses_changesets,
         "linked": workspace.linked,
+        "follows_always": workspace.follows_always,
         "ignored": workspace.ignored,
         "locks": find_range_locks(files),
         "commits": [commit.to_json() for commit in commits],

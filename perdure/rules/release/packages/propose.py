@@ -95,7 +95,8 @@ def propose_packages(arguments: JsonDict, context: RuleContext) -> RuleResult:
     for one in packages:
         one.given = given.get(one.name, "")
     findings += apply_hand(packages, context.edits)
-    followed = follow_releases(packages, settling.may_release, settling.renumber)
+    always = bool(gathered["follows_always"])
+    followed = follow_releases(packages, settling.may_release, settling.renumber, always=always)
     _fill_groups(packages)
     findings += [*apply_wording(packages, context.edits), *settling.findings]
     findings += _tell(settling, followed)

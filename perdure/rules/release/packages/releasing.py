@@ -37,6 +37,8 @@ class Releasing:
     """A version that a reviewer chose, and who."""
     given: str = ""
     """A version that the job was started with."""
+    counts_manifest: bool = False
+    """Whether the manifest's version is a release even where no tag says so."""
     waiting: list[JsonDict] = field(default_factory=list)
     """Items under ``[Unreleased]`` that stay there: an earlier release held them."""
 
@@ -54,9 +56,18 @@ class Releasing:
         return self.suggestion.version if self.suggestion else ""
 
     @property
+    def last(self) -> str:
+        """The last final version. Changesets number by the manifest: a release that nobody tagged counts there too."""
+        tagged, said = str(self.facts["last_version"]), self.package.version
+        scheme = find_scheme(self.facts["scheme"])
+        if not self.counts_manifest or not scheme.is_legal(said) or not scheme.is_final(said):
+            return tagged
+        return said if not tagged or scheme.key(said) > scheme.key(tagged) else tagged
+
+    @property
     def before(self) -> str:
         """What ranges in the base commit were written against."""
-        return self.package.version or str(self.facts["last_version"])
+        return self.package.version or self.last
 
     @property
     def all_entries(self) -> list[Entry]:
@@ -66,7 +77,7 @@ class Releasing:
     def to_json(self, **more: object) -> JsonDict:
         """Return plain JSON for the stages after this one."""
         assert self.suggestion is not None  # only released packages are written
-        last = self.facts["last_version"]
+        last = self.last
         return {
             "id": self.id,
             "name": self.name,
@@ -90,7 +101,12 @@ def open_releasing(gathered: JsonDict) -> list[Releasing]:
     """Return every package of a ``release.packages`` value, in its order."""
     commits = {value["id"]: commit_from_json(value) for value in gathered["commits"]}
     return [
-        Releasing(facts, package_from_json(facts), [commits[name] for name in facts["by"] if name in commits])
+        Releasing(
+            facts,
+            package_from_json(facts),
+            [commits[name] for name in facts["by"] if name in commits],
+            counts_manifest=gathered["uses_changesets"],
+        )
         for facts in gathered["packages"]
     ]
 
@@ -130,7 +146,7 @@ def _numbering(one: Releasing, members: Sequence[Releasing], taken: Sequence[str
         legal = [version for version in versions if version and scheme.is_legal(version)]
         return max(legal, key=scheme.key, default="")
 
-    last = highest(dict.fromkeys(member.facts["last_version"] for member in members))
+    last = highest(dict.fromkeys(member.last for member in members))
     candidate = highest(dict.fromkeys(member.facts["last_candidate"] for member in members))
     manifest = highest(dict.fromkeys(member.package.version for member in members)) or one.package.version
     numbering = Last(last, candidate, manifest, "", today)
