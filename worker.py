@@ -24,6 +24,7 @@ from activities.claims import ClaimActivities
 from activities.effects import EffectActivities
 from activities.histories import HistoryActivities
 from activities.ledger import Decisions, LedgerActivities
+from activities.memory import ThreadMemory
 from activities.plans import PlanActivities
 from activities.rules import RuleActivities, StageTools
 from activities.undoing import UndoPlanner
@@ -69,7 +70,7 @@ def build_activities(
         )
 
     decisions = Decisions(ledger, functools.partial(public_keys, settings.keys))
-    tools = StageTools(ledger, blobs, renderer, rules, check)
+    tools = StageTools(ledger, blobs, renderer, rules, check, ThreadMemory(ledger, blobs, decisions))
     undo = UndoPlanner(ledger, blobs)
     applier = Applier(
         ledger,

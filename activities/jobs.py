@@ -19,6 +19,10 @@ from perdure.policy.templates import parse_template
 class JsonBlobs(Blobs, Protocol):
     """Blobs with JSON on top."""
 
+    def has(self, ref: BlobRef) -> bool:
+        """Whether it is there: what was erased is not."""
+        ...
+
     def put_json(self, value: Any) -> BlobRef:
         """Store plain JSON."""
         ...

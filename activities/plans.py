@@ -26,6 +26,7 @@ from perdure.contracts.plan import (
     Inverse,
     PlannedEffect,
     ReviewRule,
+    Settled,
     Verdict,
     content_digest,
     freeze,
@@ -144,7 +145,7 @@ class PlanActivities:
             thread=names.JobId.parse(step.job_id).thread,
             round=step.round,
             requester=spec.requester,
-            authors=sorted({edit.by for edit in reader.edits}),
+            authors=_authors(reader),
             template=spec.template,
             template_digest=spec.template_digest,
             rule=rule,
@@ -154,6 +155,7 @@ class PlanActivities:
             base_commit=draft.get("base", ""),
             title=title,
             reasons=_reasons(reader),
+            settles=_settles(reader),
             changes=[FileChange.model_validate(change) for change in draft.get("changes", [])],
             created_at=step.at,
             expires_at=step.at + timedelta(seconds=rule.expires_after_seconds),
@@ -232,6 +234,16 @@ def _title(reader: JobReader) -> str:
 
 def _reasons(reader: JobReader) -> list[str]:
     return [str(reason) for value in _analysis(reader) for reason in value.get("reasons", [])]
+
+
+def _authors(reader: JobReader) -> list[str]:
+    """Whose edits are in the plan: this job's, and remembered ones that an analysis says it took over."""
+    remembered = {str(name) for value in _analysis(reader) for name in value.get("authors", [])}
+    return sorted(remembered | {edit.by for edit in reader.edits})
+
+
+def _settles(reader: JobReader) -> list[Settled]:
+    return [Settled.model_validate(one) for value in _analysis(reader) for one in value.get("settles", [])]
 
 
 @contextmanager

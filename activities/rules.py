@@ -10,9 +10,11 @@ from typing import Any
 from temporalio import activity
 
 from activities.jobs import JobReader, JsonBlobs, Rendering
+from activities.memory import ThreadMemory
 from activities.running import in_thread
 from perdure.contracts import names
 from perdure.contracts.job import JobOutline, JobPhase, NoteInput, StepInput, StepResult
+from perdure.contracts.memory import Memory
 from perdure.contracts.template import Template
 from perdure.errors import Conflict, StageFailed, UserError
 from perdure.policy.templates import outline
@@ -37,6 +39,7 @@ class StageTools:
     rules: Mapping[str, Rule]
     check: Callable[[Template], None]
     """Refuses a template whose rules or effects this worker does not have."""
+    memory: ThreadMemory
 
     def read(self, step: StepInput) -> JobReader:
         """Read the step's job."""
@@ -85,9 +88,14 @@ class StageTools:
             inputs=reader.spec.inputs,
             results=reader.results,
             edits=reader.edits,
+            remembered=self._recall(reader, rule_class),
             space=space,
         )
         return rule.run(reader.render(arguments), context)
+
+    def _recall(self, reader: JobReader, rule_class: RuleClass) -> Memory:
+        step = reader.step
+        return self.memory.recall(step.job_id, step.at) if rule_class == "analysis" else Memory()
 
 
 class RuleActivities:

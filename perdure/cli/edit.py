@@ -27,6 +27,8 @@ from perdure.errors import UserError
         ("perdure edit 1 --drop 9be0c11", "one entry less"),
         ("perdure edit 1 --add Security='Escape names'", "one more"),
         ("perdure edit 1 --move a41c9e0=Changed", "under another heading"),
+        ("perdure edit 1 --forget a41c9e0", "as it was found, whatever an earlier review made of it"),
+        ("perdure edit 1 --map 'feat(words)=minor'", "what a type of commit counts as in this project"),
     ],
 )
 @click.argument("plan", metavar="JOB|DIGEST")
@@ -35,6 +37,10 @@ from perdure.errors import UserError
 @click.option("--drop", multiple=True, metavar="ID", help="Leave an entry out.")
 @click.option("--add", multiple=True, metavar="[PACKAGE:]SECTION=TEXT", help="Add an entry.")
 @click.option("--move", multiple=True, metavar="ID=SECTION", help="Put an entry under another section.")
+@click.option(
+    "--forget", multiple=True, metavar="ID", help="Undo what is remembered of an entry, `version`, or a type."
+)
+@click.option("--map", "lines", multiple=True, metavar="TYPE=STEP", help="Let a type count as major, minor or patch.")
 @comment_option
 @passphrase_option
 @detach_option
@@ -47,6 +53,8 @@ def edit(
     drop: tuple[str, ...],
     add: tuple[str, ...],
     move: tuple[str, ...],
+    forget: tuple[str, ...],
+    lines: tuple[str, ...],
     comment: str,
     passphrase_stdin: bool,
     detach: bool,
@@ -54,9 +62,10 @@ def edit(
 ) -> int:
     """Change a waiting plan. The job drafts again and shows a new plan with the difference; you are named its author.
 
-    Without options your editor ($VISUAL, $EDITOR) opens with the version and the entries.
+    Without options your editor ($VISUAL, $EDITOR) opens with the version and the entries. What you change, and why
+    (-m), is remembered: it is proposed again, as yours, until it is released or forgotten.
     """
-    changes = changes_from_options(version, reword, drop, add, move)
+    changes = changes_from_options(version, reword, drop, add, move, forget, lines)
     with door_to_jobs(session, no_start=no_start) as door:
         review = read_plan_of(door, plan)
         if not changes and not session.may_ask:

@@ -50,10 +50,18 @@ class Proposal:
     entries: tuple[Entry, ...]
     packages: tuple[tuple[str, Proposal], ...] = ()
     """Of a release of several packages: each with its name, and nothing beside them."""
+    map: tuple[tuple[str, str], ...] = ()
+    """Lines of the type map, (type, step), that differ from the convention."""
 
 
 def changes_from_options(
-    versions: Sequence[str], reword: Sequence[str], drop: Sequence[str], add: Sequence[str], move: Sequence[str]
+    versions: Sequence[str],
+    reword: Sequence[str],
+    drop: Sequence[str],
+    add: Sequence[str],
+    move: Sequence[str],
+    forget: Sequence[str] = (),
+    lines: Sequence[str] = (),
 ) -> JsonDict:
     """Return ``Edits.changes`` for what was typed; empty when nothing was.
 
@@ -73,7 +81,8 @@ def changes_from_options(
         match = _PACKAGE_SECTION.fullmatch(name)
         added = match.groupdict() if match else {"section": name}
         entries.append({"op": "add", **added, "text": text})
-    return _changes(_read_versions(versions), entries)
+    entries += [{"op": "forget", "id": name} for name in forget]
+    return _changes(_read_versions(versions), entries, dict(_pairs("--map", "TYPE=STEP", lines)))
 
 
 def _read_versions(versions: Sequence[str]) -> str | dict[str, str]:
@@ -136,9 +145,10 @@ def _read_value(value: JsonDict) -> Proposal | None:
     packages = value.get("packages")
     if isinstance(packages, list) and packages and all("version" in one and "entries" in one for one in packages):
         read = ((str(one["name"]), Proposal(str(one["version"]), _read_entries(one["entries"]))) for one in packages)
-        return Proposal("", (), tuple(read))
+        return Proposal("", (), packages=tuple(read))
     if isinstance(value.get("entries"), list) and "version" in value:
-        return Proposal(str(value["version"]), _read_entries(value["entries"]))
+        lines = tuple(sorted((value.get("map") or {}).items()))
+        return Proposal(str(value["version"]), _read_entries(value["entries"]), map=lines)
     return None
 
 
@@ -158,7 +168,8 @@ def _form_of(proposal: Proposal) -> JsonDict:
     order = {section: place for place, section in enumerate(SECTIONS)}
     for entry in sorted(proposal.entries, key=lambda entry: (order.get(entry.section, len(order)), entry.section)):
         sections.setdefault(entry.section, []).append({entry.id: entry.text})
-    return {"version": proposal.version, "entries": sections}
+    lines = {"map": dict(proposal.map)} if proposal.map else {}
+    return {"version": proposal.version, **lines, "entries": sections}
 
 
 def read_form(text: str) -> Proposal:
@@ -173,14 +184,19 @@ def read_form(text: str) -> Proposal:
         raise UserError(f"The edited text is no YAML: {error}") from error
     packages = value.get("packages") if isinstance(value, dict) else None
     if isinstance(packages, dict):
-        return Proposal("", (), tuple((str(name), _read_part(one)) for name, one in packages.items()))
+        parts = tuple((str(name), _read_part(one)) for name, one in packages.items())
+        return Proposal("", (), packages=parts)
     return _read_part(value)
 
 
 def _read_part(value: Any) -> Proposal:
     if not isinstance(value, dict) or not isinstance(value.get("entries") or {}, dict):
         raise UserError("The edited text has lost its form; expected `version:` and `entries:` with sections beneath.")
-    return Proposal(str(value.get("version", "")), tuple(_entries(value.get("entries") or {})))
+    lines = value.get("map") or {}
+    if not isinstance(lines, dict):
+        raise UserError("The edited text has lost its form; expected lines such as `feat(words): patch` under `map:`.")
+    entries = tuple(_entries(value.get("entries") or {}))
+    return Proposal(str(value.get("version", "")), entries, map=tuple((str(key), str(lines[key])) for key in lines))
 
 
 def compare(before: Proposal, after: Proposal) -> JsonDict:
@@ -201,7 +217,9 @@ def compare(before: Proposal, after: Proposal) -> JsonDict:
     ops = [{"op": "drop", "id": entry.id} for entry in before.entries if entry.id not in kept]
     for entry in after.entries:
         ops += _ops(known.get(entry.id), entry)
-    return _changes(after.version if after.version != before.version else "", ops)
+    lines = {key: step for key, step in after.map if (key, step) not in before.map}
+    forgotten = [{"op": "forget", "id": key} for key, _ in before.map if key not in dict(after.map)]
+    return _changes(after.version if after.version != before.version else "", ops + forgotten, lines)
 
 
 def _compare_packages(before: dict[str, Proposal], after: dict[str, Proposal]) -> JsonDict:
@@ -228,9 +246,9 @@ def _ops(old: Entry | None, new: Entry) -> list[JsonDict]:
     return ops
 
 
-def _changes(version: str | dict[str, str], entries: list[JsonDict]) -> JsonDict:
-    changes: JsonDict = {"version": version} if version else {}
-    return {**changes, "entries": entries} if entries else changes
+def _changes(version: str | dict[str, str], entries: list[JsonDict], lines: dict[str, str] | None = None) -> JsonDict:
+    changes: JsonDict = {"version": version, "entries": entries, "map": lines}
+    return {name: value for name, value in changes.items() if value}
 
 
 def _pairs(option: str, form: str, values: Sequence[str]) -> Iterator[tuple[str, str]]:

@@ -42,6 +42,7 @@ def review_lines(paper: Paper, review: Review, *, diff: bool = True) -> Iterator
     yield from _section(paper, "Checks", [_verdict_row(review, at) for at in range(len(review.verdicts))])
     yield from _section(paper, "Read before the diff", [[("! ", "warn"), text] for text in review.hazards])
     yield from _section(paper, "Remarks", [["– ", text] for text in review.findings])
+    yield from _section(paper, "An approval also settles, for later jobs of the thread", _settled(review))
     yield from _section(paper, "Since the last plan", [[line] for line in review.since_previous.splitlines()])
     if diff and review.diff:
         yield from _title(paper, f"Diff   {size_of(review)}")
@@ -96,6 +97,12 @@ def _remarks(review: Review) -> Iterator[Row]:
             yield [VERDICTS[verdict.status], f" {verdict.check}: {verdict.detail or verdict.status.replace('_', ' ')}"]
     for text in review.findings:
         yield [("– ", "dim"), text]
+    for one in review.settles:
+        yield [("– ", "dim"), f"An approval also settles {one.name} = {one.value}: {one.because}."]
+
+
+def _settled(review: Review) -> list[Row]:
+    return [[f"{one.name} = {one.value}", (f"   {one.because}", "dim")] for one in review.settles]
 
 
 def _head(paper: Paper, review: Review) -> Iterator[str]:

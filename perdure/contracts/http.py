@@ -10,7 +10,7 @@ from perdure.contracts.agent import EffectClass
 from perdure.contracts.base import BlobRef, Contract, Digest, JsonDict, UtcTime
 from perdure.contracts.decisions import Weighing
 from perdure.contracts.job import JobPhase
-from perdure.contracts.plan import PlannedEffect, ReviewRule, Verdict
+from perdure.contracts.plan import PlannedEffect, ReviewRule, Settled, Verdict
 
 
 class Problem(Contract):
@@ -113,6 +113,8 @@ class Review(Contract):
     effects: list[EffectView]
     verdicts: list[Verdict]
     findings: list[str]
+    settles: list[Settled] = []
+    """What an approval settles for the thread's later jobs as well."""
     hazards: list[str]
     """What to read before the diff: mode changes, links, submodules, binaries, CI and hook files, confusable names."""
     diff: str

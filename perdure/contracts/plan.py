@@ -107,6 +107,19 @@ class ReviewRule(Contract):
     editable: list[str] = []
 
 
+class Settled(Contract):
+    """Something that an approval of a plan settles for the later jobs of its thread."""
+
+    about: str
+    """What knows it: "release.map", or "release.map packages/core" for one package."""
+    name: str
+    """"feat(words)"."""
+    value: str
+    """"patch"."""
+    because: str
+    """The evidence: "so it was in 4 of the last 4 releases that such changes decided"."""
+
+
 class Envelope(Contract):
     """Everything about a plan that is not its effects."""
 
@@ -131,6 +144,7 @@ class Envelope(Contract):
     """One line: "1.2.0 → 1.3.0"."""
     reasons: list[str] = []
     """Why this is proposed, strongest first."""
+    settles: list[Settled] = []
     changes: list[FileChange] = []
     created_at: UtcTime
     expires_at: UtcTime

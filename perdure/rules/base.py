@@ -10,6 +10,7 @@ from typing import Any, Literal, Protocol
 
 from perdure.contracts.base import JsonDict
 from perdure.contracts.decisions import Edits
+from perdure.contracts.memory import Memory
 from perdure.contracts.plan import FileChange
 from perdure.effects.base import Blobs
 
@@ -51,6 +52,8 @@ class RuleContext:
     """Reviewers' edits so far, oldest first; a later one wins."""
     space: DraftSpace | None = None
     """Set for draft steps and checks."""
+    remembered: Memory = field(default_factory=Memory)
+    """Filled for analyses: what people decided on the plans of the thread's other jobs."""
 
 
 @dataclass(frozen=True)

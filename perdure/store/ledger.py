@@ -7,7 +7,7 @@ be reached, is locked for too long or is full; nothing is half-written then.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from datetime import datetime, timedelta
 
 from perdure.contracts.application import ApplicationStanding, CloseApplicationInput, Direction, Receipt
@@ -151,6 +151,11 @@ class Ledger:
         """Return a job's plans, oldest first."""
         with self.database.read() as connection:
             return plans.job_plans(connection, job_id)
+
+    def thread_plans(self, thread: str, states: Collection[str]) -> list[PlanRow]:
+        """Return the plans of a thread's jobs whose gates stand or ended so, oldest first."""
+        with self.database.read() as connection:
+            return plans.thread_plans(connection, thread, states)
 
     def open_gate(self, gate: GateInput, *, at: datetime) -> None:
         """Let people decide; a no-op when this gate was opened before. ``Conflict`` when the plan is past that."""

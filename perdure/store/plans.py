@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from datetime import datetime
 from typing import Any
 
@@ -150,6 +150,14 @@ def job_plans(connection: Connection, job_id: str) -> list[PlanRow]:
     plans = schema.plans
     query = select(plans).where(plans.c.job_id == job_id).order_by(plans.c.round, plans.c.position)
     return [_plan(row) for row in connection.execute(query)]
+
+
+def thread_plans(connection: Connection, thread: str, states: Collection[str]) -> list[PlanRow]:
+    """Return the plans of a thread's jobs that are in one of these states, oldest first."""
+    plans, jobs = schema.plans, schema.jobs
+    query = select(plans).join(jobs, jobs.c.job_id == plans.c.job_id)
+    query = query.where(jobs.c.thread == thread, plans.c.state.in_(sorted(states)))
+    return [_plan(row) for row in connection.execute(query.order_by(plans.c.position))]
 
 
 def all_plans(connection: Connection) -> list[PlanRow]:

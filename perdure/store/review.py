@@ -8,7 +8,7 @@ from typing import Protocol
 from perdure.contracts.base import BlobRef, JsonDict
 from perdure.contracts.decisions import Weighing
 from perdure.contracts.http import EffectView, GateState, JobView, Review
-from perdure.contracts.plan import FileChange, Plan, PlannedEffect
+from perdure.contracts.plan import Envelope, FileChange, Plan, PlannedEffect
 from perdure.contracts.visible import visible
 from perdure.effects.base import Blobs
 from perdure.policy.hazards import name_hazards, shown_path
@@ -67,6 +67,7 @@ def build_review(
         effects=[show_effect(effect, digest, index, intents) for index, effect in enumerate(plan.effects)],
         verdicts=envelope.verdicts,
         findings=envelope.findings,
+        settles=envelope.settles,
         hazards=name_hazards(changes, blobs.get),
         diff=diff.text,
         files=diff.files,
@@ -123,6 +124,7 @@ def _compare_envelopes(before: Plan, after: Plan) -> Iterator[str]:
         ("author", old.authors, new.authors),
         ("approval", _approvals(before), _approvals(after)),
         ("check", _verdicts(before), _verdicts(after)),
+        ("settled by an approval", _settled(old), _settled(new)),
     ):
         yield from (f"{label} gone: {item}" for item in olds if item not in news)
         yield from (f"{label} new: {item}" for item in news if item not in olds)
@@ -132,6 +134,10 @@ def _approvals(plan: Plan) -> list[str]:
     rule = plan.envelope.rule
     own = "the requester may approve" if rule.requester_may_approve else "the requester may not approve"
     return [*(f"{need.count} from {need.group}" for need in rule.approvals), own]
+
+
+def _settled(envelope: Envelope) -> list[str]:
+    return [f"{one.name} = {one.value} ({one.about})" for one in envelope.settles]
 
 
 def _verdicts(plan: Plan) -> list[str]:

@@ -67,6 +67,20 @@ def test_each_edit_of_the_form_becomes_one_operation(typed: Callable[[str], str]
     assert compare(BEFORE, read_form(typed(form(BEFORE)))) == {"entries": [op]}
 
 
+def test_lines_of_the_type_map_are_set_and_forgotten() -> None:
+    """A line with another step is set, a new one too; one that was taken out is forgotten."""
+    before = Proposal("1.3.0", (), map=(("feat", "patch"), ("feat(words)", "patch")))
+    text = form(before)
+    assert compare(before, read_form(text)) == {}
+    typed = text.replace("  feat: patch\n", "").replace("feat(words): patch", "feat(words): minor\n  perf: minor")
+    assert compare(before, read_form(typed)) == {
+        "map": {"feat(words)": "minor", "perf": "minor"},
+        "entries": [{"op": "forget", "id": "feat"}],
+    }
+    with pytest.raises(UserError, match="under `map:`"):
+        read_form("version: 1.3.0\nmap: patch\nentries: {}\n")
+
+
 @pytest.mark.parametrize("text", ["version: [", "just text", "version: 1.3.0\nentries: none"])
 def test_a_form_that_lost_its_shape_is_refused(text: str) -> None:
     """Broken YAML and a lost form are told apart from "nothing was changed"."""
@@ -87,6 +101,7 @@ def test_options_go_as_edits_of_the_jobs_plan(call: Call, world: World) -> None:
     world.put("analyze", json.dumps({"version": "1.3.0", "entries": entries}).encode())
     world.on_decide = lambda kind: world.freeze(SECOND, round=2)
     options = ["--version", "2.0.0", "--reword", "a=In bulk", "--drop", "b", "--add", "Security=x=y"]
+    options += ["--forget", "version", "--map", "feat(words)=minor"]
     ended = call("edit", "1", *options, "--move", "c=Fixed")
     assert ended.code == 3, ended.err
     assert [path for _, path, _, _ in world.asked if "decisions" in path] == [f"/v1/plans/{DIGEST}/decisions"]
@@ -99,7 +114,9 @@ def test_options_go_as_edits_of_the_jobs_plan(call: Call, world: World) -> None:
             {"op": "move", "id": "c", "section": "Fixed"},
             {"op": "drop", "id": "b"},
             {"op": "add", "section": "Security", "text": "x=y"},
+            {"op": "forget", "id": "version"},
         ],
+        "map": {"feat(words)": "minor"},
     }
 
 

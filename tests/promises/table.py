@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tests.promises import agents, approved, authority, doors, evidence, heard, inverse, once, told
+from tests.promises import agents, approved, authority, doors, evidence, heard, inverse, once, remembered, told
 from tests.promises.kept import Kept
 
 PROMISES: tuple[Kept, ...] = (
@@ -13,6 +13,7 @@ PROMISES: tuple[Kept, ...] = (
     *authority.KEPT,
     *agents.KEPT,
     *told.KEPT,
+    *remembered.KEPT,
     *doors.KEPT,
     *evidence.KEPT,
 )

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from perdure.contracts.decisions import Edits
+from perdure.contracts.memory import Memory
 from perdure.rules.base import RuleContext, RuleResult
 from perdure.rules.registry import default_rules
 from perdure.store.blobs import BlobStore
@@ -57,6 +58,7 @@ class ReleaseRun:
     edits: Sequence[Edits] = ()
     results: dict[str, Any] = field(default_factory=dict)
     findings: list[str] = field(default_factory=list)
+    remembered: Memory = field(default_factory=Memory)
 
     def gather(self) -> dict[str, Any]:
         """Run the three sources."""
@@ -92,7 +94,9 @@ class ReleaseRun:
     def run(self, name: str, arguments: dict[str, Any], space: DraftCopy | None = None) -> RuleResult:
         """Run one rule; its value must be JSON that comes back as it was, as between activities."""
         blobs = BlobStore(self.folder / "blobs")
-        context = RuleContext(blobs, NOW, self.inputs, self.results, list(self.edits), space)
+        context = RuleContext(
+            blobs, NOW, self.inputs, self.results, edits=list(self.edits), remembered=self.remembered, space=space
+        )
         result = default_rules()[name].run(arguments, context)
         assert json.loads(json.dumps(result.value, allow_nan=False)) == result.value
         self.findings += result.findings

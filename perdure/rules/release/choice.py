@@ -83,16 +83,18 @@ def find_release_as(commits: Sequence[Commit]) -> list[Wish]:
 
 
 def choose_version(
-    edited: Edited, given: str, commits: Sequence[Commit], numbers: Numbering
+    edited: Edited, given: str, commits: Sequence[Commit], numbers: Numbering, remembered: Sequence[Wish] = ()
 ) -> tuple[Suggestion, list[str]]:
     """Return the version to release and findings: a wish that breaks a rule is named, and the next one is tried.
+
+    A reviewer's word goes before the one ``given`` with the job, then what is ``remembered``, then a commit's wish.
 
     Raises:
         UserError: the version ``given`` with the job, or the proposed one, breaks a rule.
     """
     wishes = [Wish(edited.version, f"{edited.version} was chosen by {edited.version_by}", edited.version_by)]
     findings: list[str] = []
-    for wish in [*wishes, *([] if given else find_release_as(commits))]:
+    for wish in [*wishes, *([] if given else [*remembered, *find_release_as(commits)])]:
         problem = _find_problem(wish, numbers)
         if wish.version and not problem:
             return numbers.say_chosen(wish.reason, wish.version), findings

@@ -92,11 +92,7 @@ def _name_habits(signals: Sequence[Signal], habits: Habits) -> list[str]:
         found, plain = habits.find(signal), signal.step
         if found and plain and found[1].step != plain:
             used[found[0]] = (found[1], plain)
-    return [
-        f"{key} counts as {habit.step}, not {plain}: so it was in {habit.seen} of the last {habit.of} releases "
-        "that such changes decided."
-        for key, (habit, plain) in used.items()
-    ]
+    return [f"{key} counts as {habit.step}, not {plain}: {habit.told}." for key, (habit, plain) in used.items()]
 
 
 def _name_prose(prose: Sequence[Signal]) -> list[str]:

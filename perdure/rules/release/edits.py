@@ -10,8 +10,10 @@ from perdure.contracts.base import JsonDict
 from perdure.contracts.decisions import Edits
 from perdure.rules.release.entries import Entry, clean_text, find_section
 from perdure.rules.release.evidence import made_id
+from perdure.rules.release.versions import Bump
 
-OPERATIONS = ("reword", "move", "drop", "add")
+OPERATIONS = ("reword", "move", "drop", "add", "forget")
+"""``forget`` takes back what is remembered of earlier reviews: of an entry, of the version, of the type map."""
 
 _LEAST_ID = 4
 
@@ -28,14 +30,18 @@ class Edited:
 
 
 def apply_edits(entries: Sequence[Entry], edits: Sequence[Edits]) -> Edited:
-    """Apply edits oldest first; a later one wins. Every edit that cannot be made becomes a finding."""
+    """Apply edits oldest first; a later one wins. Every edit that cannot be made becomes a finding.
+
+    What they forget was never applied to ``entries``.
+    """
     edited = Edited(list(entries))
     for edit in edits:
         version = edit.changes.get("version")
         if version:
             edited.version, edited.version_by = str(version).strip(), edit.by
         for change in edit.changes.get("entries") or []:
-            _apply(edited, change, edit.by)
+            if not isinstance(change, dict) or change.get("op") != "forget":
+                _apply(edited, change, edit.by)
     return edited
 
 
@@ -65,15 +71,24 @@ def _change(edited: Edited, place: int, op: str, change: JsonDict, by: str) -> N
 
 
 def _add(edited: Edited, change: JsonDict, by: str) -> None:
-    text, section = clean_text(str(change.get("text") or "")), find_section(str(change.get("section") or "Added"))
-    if not text:
+    added = added_entry(str(change.get("section") or "Added"), str(change.get("text") or ""), by)
+    if not added.text:
         edited.findings.append(f"An entry added by {by} was skipped: it has no text.")
-        return
-    entry_id = made_id("r", section, text)
-    if any(entry.id == entry_id for entry in edited.entries):
-        return
-    added = Entry(entry_id, section, text, (f"review: {by}",), "minor" if section == "Added" else "patch", edited_by=by)
-    edited.entries.append(replace(added, reason=f"{section}: {text.splitlines()[0]}"))
+    elif all(entry.id != added.id for entry in edited.entries):
+        edited.entries.append(added)
+
+
+def added_entry(section: str, text: str, by: str) -> Entry:
+    """Return the entry that a reviewer adds; the same words give the same id in every round."""
+    text, section = clean_text(text), find_section(section)
+    bump: Bump = "minor" if section == "Added" else "patch"
+    reason = f"{section}: {text.splitlines()[0]}" if text else section
+    return Entry(added_id(section, text), section, text, (f"review: {by}",), bump, reason=reason, edited_by=by)
+
+
+def added_id(section: str, text: str) -> str:
+    """The id of an entry that a reviewer adds."""
+    return made_id("r", find_section(section), clean_text(text))
 
 
 def find_ids(known: Sequence[str], wanted: str) -> list[int]:

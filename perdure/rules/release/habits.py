@@ -41,6 +41,13 @@ class Habit:
     seen: int
     """So many of the latest ``of`` releases that such changes decided had this step."""
     of: int
+    said: str = ""
+    """How it is known when not from the tags: "confirmed by ann on 2026-11-30"."""
+
+    @property
+    def told(self) -> str:
+        """How it is known."""
+        return self.said or f"so it was in {self.seen} of the last {self.of} releases that such changes decided"
 
 
 @dataclass(frozen=True)

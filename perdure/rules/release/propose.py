@@ -15,16 +15,20 @@ from perdure.rules.release.bump import Last, Suggestion, ask_to_leave, leaves_in
 from perdure.rules.release.choice import Numbering, choose_version
 from perdure.rules.release.edit_checks import find_edit_problems
 from perdure.rules.release.edits import Edited, apply_edits
+from perdure.rules.release.entries import Entry
 from perdure.rules.release.evidence import Gathered, collect_entries, find_consumed
 from perdure.rules.release.habits import habits_from_json
 from perdure.rules.release.markdown import write_notes
+from perdure.rules.release.overrides import find_standing, suggest_repeated
+from perdure.rules.release.recalled import Situation, apply_remembered
 from perdure.rules.release.released_items import leave_out_released
-from perdure.rules.release.results import find_value
+from perdure.rules.release.results import PROPOSE, find_value
 from perdure.rules.release.sources import CHANGES, FILES
 from perdure.rules.release.tags import parse_tag_form
+from perdure.rules.release.type_map import find_map
 from perdure.rules.release.versions import VersionScheme, find_scheme
 
-NAME = "release.propose"
+NAME = PROPOSE
 
 
 @dataclass(frozen=True)
@@ -50,23 +54,35 @@ def propose_release(arguments: JsonDict, context: RuleContext) -> RuleResult:
     scheme = find_scheme(str(arguments.get("scheme") or "semver"))
     last = _read_last(sources, context.now.date())
     commits = [commit_from_json(value) for value in sources.history["commits"]]
-    habits = habits_from_json(sources.history["habits"])
+    path, memory = sources.history["path"], context.remembered
+    types = find_map(habits_from_json(sources.history["habits"]), memory, context.edits, path)
     changes, package = sources.changes, str(sources.files.get("package", ""))
     waiting = leave_out_released(sources.history, changes.get("changelog", {}), scheme.name)
-    gathered = Gathered(commits, waiting.changelog, changes.get("files", []), package, habits)
+    gathered = Gathered(commits, waiting.changelog, changes.get("files", []), package, types.habits)
     collected = collect_entries(gathered)
-    edited = apply_edits(collected.entries, context.edits)
+    standing, situation = find_standing(memory, path, context.edits), _describe_situation(sources, collected.entries)
+    recalled = apply_remembered(standing, situation)
+    edited = apply_edits(recalled.entries, context.edits)
     form, pre = parse_tag_form(sources.history["tag_form"]), str(arguments.get("pre") or "")
     numbers = Numbering(last, _list_taken(sources.history), form, scheme, pre)
-    suggestion, refused = choose_version(edited, str(arguments.get("version") or ""), commits, numbers)
+    given, wishes = str(arguments.get("version") or ""), [recalled.version.wish] if recalled.version else []
+    suggestion, refused = choose_version(edited, given, commits, numbers, wishes)
     value = _write_value(sources, scheme, last, edited, suggestion, context.now.date().isoformat())
-    value["consumed"] = find_consumed(gathered)
-    value["left"] = waiting.left
-    findings = [*waiting.findings, *collected.findings, *edited.findings, *refused]
-    findings += _compare_manifest(sources.files, last, scheme)
+    value |= {"consumed": find_consumed(gathered), "left": waiting.left, "evidence": situation.evidence}
+    value |= {"map": dict(types.lines), "settles": [one.model_dump() for one in types.settles]}
+    value |= {"remembered": [override.to_json() for override in recalled.used], "settled": list(types.settled)}
+    value["authors"] = sorted({*types.authors, *(override.by for override in recalled.used)})
+    findings = [*waiting.findings, *types.findings, *collected.findings, *recalled.findings, *edited.findings]
+    findings += [*refused, *suggest_repeated(standing, edited.entries), *_compare_manifest(sources.files, last, scheme)]
     how = f" ({suggestion.bump})" if last.version else ""  # the title of a first release says so itself
     summary = f"{value['title']}{how}" if edited.entries else "nothing to release"
     return RuleResult(value, summary, findings=findings)
+
+
+def _describe_situation(sources: _Sources, found: Sequence[Entry]) -> Situation:
+    history = sources.history
+    commits = [history["head"], *(commit["id"] for commit in history["commits"])]
+    return Situation(history["head"], history["last_tag"], history["last_version"], commits, found)
 
 
 def _open_sources(gathered: JsonDict) -> _Sources:

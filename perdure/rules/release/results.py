@@ -8,6 +8,9 @@ from perdure.contracts.base import JsonDict
 from perdure.errors import StageFailed, UserError
 from perdure.rules.base import DraftSpace, RuleContext
 
+PROPOSE = "release.propose"
+"""The rule whose value is a release."""
+
 
 def find_value(values: Any, rule: str) -> JsonDict | None:
     """Return the first value in ``values`` (step name → value) that ``rule`` made; ``None`` when there is none."""
