@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 
-from perdure.contracts.agent import ToolOutcome
+from perdure.contracts.agent import ToolOutcome, ToolSpec
 from perdure.contracts.agent_ports import Tool, ToolContext
 from perdure.contracts.base import JsonDict
 from perdure.errors import ToolFault, ToolUnavailable
@@ -158,6 +158,47 @@ class Guard:
             lane.is_trying = False
             if was_answered:
                 lane.failures, lane.closed_until = 0, 0.0
+
+
+@dataclass(frozen=True)
+class GuardedTool:
+    """A tool that runs within its traffic; all else is the tool's own."""
+
+    tool: Tool
+    guard: Guard
+
+    @property
+    def spec(self) -> ToolSpec:
+        """Its definition."""
+        return self.tool.spec
+
+    @property
+    def origin(self) -> str:
+        """Who ships it."""
+        return getattr(self.tool, "origin", "unknown")
+
+    @property
+    def secrets(self) -> tuple[str, ...]:
+        """Names of the secrets that it is given."""
+        return getattr(self.tool, "secrets", ())
+
+    def target(self, arguments: JsonDict) -> str:
+        """What a call touches."""
+        return self.tool.target(arguments)
+
+    def run(self, arguments: JsonDict, context: ToolContext) -> ToolOutcome:
+        """Run it, or what stands in for it; see :meth:`Guard.run`."""
+        return self.guard.run(self.tool.spec.name, arguments, context)
+
+    def probe(self, arguments: JsonDict, context: ToolContext) -> ToolOutcome | None:
+        """What became of an earlier attempt."""
+        return self.tool.probe(arguments, context)
+
+
+def guard_tools(tools: Mapping[str, Tool], clock: Callable[[], float] = time.monotonic) -> dict[str, Tool]:
+    """Return the same tools within their traffic, by name; one guard holds all of them."""
+    guard = Guard(tools, clock)
+    return {name: GuardedTool(tool, guard) for name, tool in tools.items()}
 
 
 def _host_of(tool: Tool, arguments: JsonDict) -> str:

@@ -26,6 +26,7 @@ from perdure.tools import (
     shell,
 )
 from perdure.tools.base import ModelTool
+from perdure.tools.guard import guard_tools
 
 GROUP = "perdure.tools"
 """Entry points of users' tools."""
@@ -71,8 +72,12 @@ def default_tools(named: Sequence[str] = ()) -> dict[str, Tool]:
 
 
 def open_tools(settings: Settings) -> dict[str, Tool]:
-    """Return every tool that this installation's settings name, by name. Raises ``SetupError``."""
-    return default_tools(read_named_tools(settings))
+    """Return every tool of an installation by name, as its settings name them, within its traffic.
+
+    Raises:
+        SetupError: as :func:`default_tools` says.
+    """
+    return guard_tools(default_tools(read_named_tools(settings)))
 
 
 def load_entry(named: str) -> list[Tool]:

@@ -9,13 +9,15 @@ from pydantic import Field, StringConstraints
 
 from perdure.contracts.agent import ToolOutcome, ToolSpec
 from perdure.contracts.agent_ports import Ended, Shell, ToolContext
+from perdure.contracts.base import path_text
 from perdure.contracts.messages import OutcomeStatus
 from perdure.errors import ToolFault
+from perdure.policy.patterns import glob_matches
 from perdure.tools.base import Arguments, make_tool
 from perdure.tools.commands import command_targets
 from perdure.tools.output import give
 from perdure.tools.places import workspace_of
-from perdure.workspace.reading import fingerprint
+from perdure.workspace.reading import changed_paths, stamp_all
 
 CAPTURED_BYTES = 4 << 20
 """Of a command's output; beginning and end are kept, the middle is counted."""
@@ -43,7 +45,7 @@ def run_shell(arguments: RunCommand, context: ToolContext) -> ToolOutcome:
     if not argv or not argv[0].strip():
         raise ToolFault("`command` is empty; expected words: [make, test].")
     root = workspace_of(context)
-    before = fingerprint(root)
+    before = stamp_all(root)
     ended: Ended = sandbox_of(context).run(
         argv,
         workspace=root,
@@ -51,16 +53,32 @@ def run_shell(arguments: RunCommand, context: ToolContext) -> ToolOutcome:
         output_limit_bytes=CAPTURED_BYTES,
         is_stopped=context.is_stopped,
     )
-    after = fingerprint(root)
-    changed = before != after or not after  # too many files to tell: taken for a change
+    after = stamp_all(root)
+    # Too many files to tell: taken for a change.
+    paths = None if before is None or after is None else changed_paths(before, after)
     shown = arguments.command if isinstance(arguments.command, str) else " ".join(argv)
-    return tell_end(RUN.spec, shown, ended, context, changed=changed)
+    foreign = _note_foreign(paths or [], context)
+    return tell_end(RUN.spec, shown, ended, context, changed=paths is None or bool(paths), note=foreign)
 
 
-def tell_end(spec: ToolSpec, shown: str, ended: Ended, context: ToolContext, *, changed: bool) -> ToolOutcome:
+def _note_foreign(changed: list[bytes], context: ToolContext) -> str:
+    """Say what a command changed that the step may not: the sandbox lets it write anywhere in the workspace."""
+    if not context.paths:
+        return ""
+    texts = [path_text(path) for path in changed]
+    foreign = [text for text in texts if not any(glob_matches(pattern, text) for pattern in context.paths)]
+    if not foreign:
+        return ""
+    more = f" and {len(foreign) - 5} more" if len(foreign) > 5 else ""
+    return f"; it changed what this step may not change: {', '.join(foreign[:5])}{more}. Put that back"
+
+
+def tell_end(
+    spec: ToolSpec, shown: str, ended: Ended, context: ToolContext, *, changed: bool, note: str = ""
+) -> ToolOutcome:
     """Return how a command ended: its code, and what it wrote to both streams in the order written."""
     summary = f"`{shown[:200]}` ended with {ended.code}".replace("\n", " ")
-    head = f"[exit code {ended.code}{'' if ended.output else '; it wrote nothing'}]"
+    head = f"[exit code {ended.code}{'' if ended.output else '; it wrote nothing'}{note}]"
     status: OutcomeStatus = "ok" if ended.code == 0 else "error"
     return give(spec, context, ended.output, head=head, summary=summary, status=status, changed=changed)
 

@@ -6,10 +6,9 @@ Light to import: the search's child process begins with it.
 from __future__ import annotations
 
 import errno
-import hashlib
 import os
 import stat
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -104,19 +103,27 @@ def walk(root: Path, start: bytes = b"", *, most: int) -> Iterator[Found]:
         yield from _walk(folder, start.strip(b"/") + b"/" if start.strip(b"/") not in (b"", b".") else b"", left)
 
 
-def fingerprint(root: Path, *, most: int = 20_000) -> str:
-    """Return a hash over names, sizes, modes, inodes and times of change: another one when a file changed.
+Stamps = Mapping[bytes, tuple[str, int, tuple[int, ...]]]
+"""Path → kind, size, and inode, mode and time of change."""
 
-    Empty when there are more than ``most`` entries: then nobody can tell cheaply.
+
+def stamp_all(root: Path, *, most: int = 20_000) -> Stamps | None:
+    """Return what tells by a look at names and times whether a file was changed; ``None``: more than ``most`` entries.
+
+    A folder's own time is left out: it changes with its entries, which are there themselves.
     """
-    digest = hashlib.sha256()
-    for found in walk(root, most=most):
-        if found.kind == "cut":
-            return ""
-        # A folder's own time changes with its entries, which are hashed themselves.
-        stamp = found.stamp if found.kind != "folder" else found.stamp[:2]
-        digest.update(b"%s\0%s\0%d\0%s\n" % (found.path, found.kind.encode(), found.size, repr(stamp).encode()))
-    return digest.hexdigest()
+    found: dict[bytes, tuple[str, int, tuple[int, ...]]] = {}
+    for one in walk(root, most=most):
+        if one.kind == "cut":
+            return None
+        found[one.path] = (one.kind, one.size, one.stamp if one.kind != "folder" else one.stamp[:2])
+    return found
+
+
+def changed_paths(before: Stamps, after: Stamps) -> list[bytes]:
+    """Return the paths that came, went or changed, sorted."""
+    paths = [path for path in before.keys() | after.keys() if before.get(path) != after.get(path)]
+    return sorted(paths)
 
 
 def _walk(folder: int, prefix: bytes, left: list[int]) -> Iterator[Found]:

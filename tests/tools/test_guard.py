@@ -13,7 +13,7 @@ from perdure.errors import ToolFault, ToolUnavailable
 from perdure.testing.tools import ToolBench
 from perdure.tools.base import Traffic
 from perdure.tools.decorator import tool
-from perdure.tools.guard import Guard
+from perdure.tools.guard import Guard, guard_tools
 
 
 class Clock:
@@ -174,3 +174,16 @@ def test_unknown_tool_is_told_with_the_nearest(bench: ToolBench) -> None:
     """A model that mistypes a tool can mend it."""
     with pytest.raises(ToolFault, match=r"no tool 'svc\.gte'\. Did you mean 'svc\.get'"):
         Guard(Service().tools(Traffic()), Clock()).run("svc.gte", {}, bench.context())
+
+
+def test_tools_of_an_installation_are_within_their_traffic(bench: ToolBench) -> None:
+    """What the worker is given is guarded, and is the same tool in all else."""
+    service = Service()
+    tools = service.tools(Traffic(failures=1, fallback="svc.cached"))
+    guarded = guard_tools(tools, Clock())
+    assert guarded["svc.get"].spec == tools["svc.get"].spec
+    assert guarded["svc.get"].target({"host": "a.test"}) == "tool:svc.get"
+    service.is_up = False
+    for _ in range(2):
+        assert bench.call(guarded["svc.get"], host="a.test").degraded
+    assert len(service.asked) == 1

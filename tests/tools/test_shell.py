@@ -16,7 +16,7 @@ from perdure.tools.output import OUTPUT
 from perdure.tools.shell import RUN
 from perdure.workspace.copies import open_draft
 from perdure.workspace.git import open_repository
-from perdure.workspace.sandbox import Sandbox
+from perdure.workspace.sandbox import Bounds, Sandbox
 
 
 def running(seconds: str) -> list[Path]:
@@ -49,6 +49,15 @@ def test_command_runs_on_the_workspace(bench: ToolBench) -> None:
     assert bench.call(RUN, command=["true"]).text == "[exit code 0; it wrote nothing]"
     assert bench.call(RUN, command=["no-such-program"]).status == "error"
     assert bench.call(RUN, command=[]).status == "error"
+
+
+def test_command_that_changes_what_it_may_not_is_told(bench: ToolBench) -> None:
+    """The sandbox lets it write anywhere in the workspace; what lies outside of the step's paths is named."""
+    bench.paths = ("docs/**",)
+    (bench.workspace / "tests").mkdir()
+    outcome = bench.call(RUN, command="mkdir docs; touch docs/a; touch tests/b")
+    assert outcome.text.startswith("[exit code 0; it wrote nothing; it changed what this step may not change: ")
+    assert "tests/b" in outcome.text and "docs/a" not in outcome.text
 
 
 def test_command_sees_nothing_of_the_machine(bench: ToolBench, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -86,10 +95,12 @@ def test_command_that_never_ends_is_ended(bench: ToolBench) -> None:
 
 
 def test_command_that_forks_without_end_is_ended(bench: ToolBench) -> None:
-    """A fork bomb meets the sandbox's bound; nothing of it is left."""
+    """One that starts process after process meets the sandbox's bound; nothing of it is left."""
     seconds = str(500_000 + os.getpid())
-    outcome = bench.call(RUN, command=f"f() {{ f | f & }}; f; sleep {seconds}", seconds=10)
-    assert outcome.status == "error"
+    small = Sandbox(Sandbox.find().program, Bounds(processes=40))
+    bench.sandbox = lambda: small
+    outcome = bench.call(RUN, command=f"while :; do sleep {seconds} & sleep 0.01; done", seconds=30)
+    assert outcome.status == "error" and "started more than 40 processes" in outcome.text
     wait_until_gone(seconds)
 
 
