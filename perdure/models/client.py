@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Callable, Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from perdure.contracts.agent import ModelAnswer, ModelFacts, ModelRequest
 from perdure.contracts.agent_ports import OnText
@@ -14,13 +14,15 @@ from perdure.errors import ModelFailed, ModelTrouble, PerdureError, SetupError
 from perdure.models.anthropic import Anthropic
 from perdure.models.chat import Chat
 from perdure.models.configured import Configured, ConfiguredModel, read_models
-from perdure.models.exchange import Exchange
 from perdure.models.fragments import Fragments
 from perdure.models.prices import cost_of, facts_of
 from perdure.models.protocol import Adapter, Question, Reading, Typed
 from perdure.models.schema_calls import SchemaChat
 from perdure.models.typed import unwrapped
 from perdure.settings import Settings, read_config, read_secret
+
+if TYPE_CHECKING:
+    from perdure.models.exchange import Exchange
 
 _WEAKER: Mapping[Typed, Typed] = {"schema": "object", "object": "prompt"}
 _NOT_UNDERSTOOD = (400, 422, 501)
@@ -130,6 +132,8 @@ class Models:
 
     def _connections(self) -> Exchange:
         """Those of the running loop: a loop that ended took its own with it."""
+        from perdure.models.exchange import Exchange  # httpx: 130 ms that a worker without agents never spends
+
         loop = asyncio.get_running_loop()
         if self._exchange is None or self._exchange[0] is not loop:
             self._exchange = loop, Exchange()

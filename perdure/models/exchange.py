@@ -87,7 +87,7 @@ class Exchange:
                 verify=not local,
                 trust_env=not local,
                 timeout=httpx.Timeout(None, connect=_CONNECT_SECONDS),  # the whole has a limit of its own
-                limits=httpx.Limits(max_connections=None, max_keepalive_connections=100),
+                limits=httpx.Limits(max_connections=None, max_keepalive_connections=100, keepalive_expiry=30),
             )
         return self._clients[local]
 

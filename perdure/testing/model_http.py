@@ -9,7 +9,8 @@ from typing import Any
 
 import h11
 
-_READ_BYTES = 256 * 1024
+READ_BYTES = 1024 * 1024
+"""At once: requests of ten megabytes are the rule here."""
 
 
 @dataclass
@@ -63,7 +64,7 @@ class Connection:
     async def _answer(self, request: Request, handler: Handler) -> str:
         """Send the reply, and give up as soon as nobody waits for it any more."""
         sending = asyncio.create_task(self._send(request, handler))
-        leaving = asyncio.create_task(self._reader.read(_READ_BYTES))
+        leaving = asyncio.create_task(self._reader.read(READ_BYTES))
         try:
             await asyncio.wait({sending, leaving}, return_when=asyncio.FIRST_COMPLETED)
             if leaving.done():
@@ -86,7 +87,7 @@ class Connection:
         while True:
             event = self._wire.next_event()
             if event is h11.NEED_DATA:
-                self._wire.receive_data(await self._reader.read(_READ_BYTES))
+                self._wire.receive_data(await self._reader.read(READ_BYTES))
             elif isinstance(event, h11.Request):
                 head = event
             elif isinstance(event, h11.Data):

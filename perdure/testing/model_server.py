@@ -26,7 +26,7 @@ from urllib.parse import parse_qs, urlsplit
 
 from perdure.errors import SetupError
 from perdure.testing.model_handle import ModelServer
-from perdure.testing.model_http import Connection, Reply, Request
+from perdure.testing.model_http import READ_BYTES, Connection, Reply, Request
 from perdure.testing.model_play import Answering, Asked, Play
 from perdure.testing.model_script import Answer, Api, Script, load_script
 from perdure.testing.model_wire import body_of, error_body, events_of
@@ -172,7 +172,7 @@ async def serve(
                 await Connection(reader, writer).serve(models.handle, models.ended)
 
         try:
-            server = await asyncio.start_server(connected, LOOPBACK, port)
+            server = await asyncio.start_server(connected, LOOPBACK, port, limit=READ_BYTES)
         except OSError as error:
             raise SetupError(f"Cannot listen on {LOOPBACK}:{port} ({error.strerror}). Choose another port.") from error
         ready(f"http://{LOOPBACK}:{server.sockets[0].getsockname()[1]}")

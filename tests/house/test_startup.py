@@ -48,6 +48,19 @@ def test_help_takes_less_than_200_ms_of_cpu(tmp_path: Path) -> None:
     assert min(spent) < HELP_CPU_SECONDS, spent
 
 
+def test_worker_loads_no_http_client_before_a_model_is_asked(tmp_path: Path) -> None:
+    """Models can be named and looked at without httpx or the price list: a worker is ready before it needs them."""
+    code = """
+import sys
+from perdure.models.client import Models
+Models(lambda: {"m": {"provider": "ollama", "model": "qwen3"}}, {}.get).facts("")
+print(*sorted({name.split(".")[0] for name in sys.modules}))
+"""
+    ended = subprocess.run([sys.executable, "-c", code], cwd=tmp_path, capture_output=True, text=True)
+    assert ended.returncode == 0, ended.stderr[-2000:]
+    assert {"httpx", "httpcore", "genai_prices", "httpx2"} & set(ended.stdout.split()) == set()
+
+
 def test_no_command_imports_the_server_side(tmp_path: Path) -> None:
     """Loading every command there is imports neither Temporal's SDK nor the store's or the API's libraries."""
     code = """

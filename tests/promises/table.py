@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tests.promises import agents, approved, authority, doors, evidence, heard, inverse, once, remembered, told
+from tests.promises import agents, approved, asked, authority, doors, evidence, heard, inverse, once, remembered, told
 from tests.promises.kept import Kept
 
 PROMISES: tuple[Kept, ...] = (
@@ -15,5 +15,6 @@ PROMISES: tuple[Kept, ...] = (
     *told.KEPT,
     *remembered.KEPT,
     *doors.KEPT,
+    *asked.KEPT,
     *evidence.KEPT,
 )
