@@ -184,10 +184,11 @@ def _user_folder() -> Path:
 
 
 def connection_environment(environ: Mapping[str, str] | None = None) -> dict[str, str]:
-    """Return what git and ssh need from the user's session to reach a remote: the agent's socket and proxies."""
+    """Return what git, ssh and gpg need from the user's session: the agent's socket, the key ring's folder, proxies."""
     env = os.environ if environ is None else environ
     names = (
         "SSH_AUTH_SOCK",
+        "GNUPGHOME",
         "http_proxy",
         "https_proxy",
         "HTTPS_PROXY",

@@ -21,7 +21,7 @@ from perdure.effects.arguments import (
     text_argument,
 )
 from perdure.effects.base import Blobs, EffectContext, EffectDraft, EffectRequest, Found, Probe, problems_of
-from perdure.effects.git_refs import check_ref, log_environment, probe_ref, shown, unsigned_note
+from perdure.effects.git_refs import check_ref, log_environment, probe_ref, shown, signed_note
 from perdure.errors import EffectFailed, PerdureError, UserError
 from perdure.workspace.checkout import filtered_paths, find_checkout, open_checkout, unfinished
 from perdure.workspace.git import Repository, open_repository
@@ -49,6 +49,7 @@ class GitCommit:
         place = find_checkout(repository, ref)
         _refuse_filtered(place, request.draft["changes"])
         pack = BlobRef.model_validate(request.draft["pack"])
+        size, note = _size(repository, old, new, pack, context.blobs), signed_note(request.draft.get("signed_with", ""))
         body: JsonDict = {
             "repository": str((place or repository).place),
             "identity": repository.identity,
@@ -64,7 +65,7 @@ class GitCommit:
         branch = short_ref(ref)
         return EffectDraft(
             body=body,
-            summary=_size(repository, old, new, pack, context.blobs) + unsigned_note(repository, "commit.gpgsign"),
+            summary=size + note,
             target=f"git:{repository.identity}",
             inverse=Inverse(summary=f"move {branch} back", kind=self.kind, version=self.version, body=back),
             requires=_requires(branch, old, place),

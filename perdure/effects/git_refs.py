@@ -9,7 +9,6 @@ from perdure.contracts.base import JsonDict
 from perdure.effects.arguments import moved_away, repository_in
 from perdure.effects.base import Found, Probe
 from perdure.errors import PerdureError
-from perdure.workspace.config import pick, user_config
 from perdure.workspace.git import Repository
 from perdure.workspace.private import signature_environment
 from perdure.workspace.refs import short_ref, zero_id
@@ -55,10 +54,9 @@ def check_ref(repository: Repository, body: JsonDict) -> list[str]:
     return [f"{short_ref(body['ref'])} is {shown(found)}; expected {shown(body['old'])}."]
 
 
-def unsigned_note(repository: Repository, key: str) -> str:
-    """What a reviewer must know when git is configured (``key``) to sign what we make unsigned; empty otherwise."""
-    chosen = pick((key,), user_config(), repository.configs).get(key, "")
-    return " (not signed: signing is not supported yet)" if chosen.lower() in ("true", "yes", "on", "1") else ""
+def signed_note(key: str) -> str:
+    """What a reviewer reads of an object that is signed with ``key``; empty for an unsigned one."""
+    return f" (signed with {key})" if key else ""
 
 
 def log_environment(who: Mapping[str, str]) -> dict[str, str]:

@@ -18,10 +18,11 @@ from perdure.effects.arguments import (
     text_argument,
 )
 from perdure.effects.base import EffectContext, EffectDraft, EffectRequest, Probe, problems_of
-from perdure.effects.git_refs import check_ref, is_none, log_environment, probe_ref, unsigned_note
+from perdure.effects.git_refs import check_ref, is_none, log_environment, probe_ref, signed_note
 from perdure.errors import EffectFailed, PerdureError, UserError
 from perdure.workspace.git import Repository, identity
 from perdure.workspace.refs import full_ref, short_ref, zero_id
+from perdure.workspace.signing import find_signer, signed_tag
 from perdure.workspace.writing import open_writer
 
 
@@ -44,6 +45,8 @@ class GitTag:
         at = object_argument(request, "at")
         who = tagger(request, repository, context.now)
         data = tag_bytes(short_ref(ref), at, str(request.arguments.get("message") or name), who)
+        if signer := find_signer(repository, "tag.gpgsign"):
+            data = signed_tag(data, signer)
         oid = object_id("tag", data, repository.object_format)
         stored = context.blobs.put(data)
         none = zero_id(repository.object_format)
@@ -59,7 +62,7 @@ class GitTag:
         }
         return EffectDraft(
             body=body,
-            summary=f"{short_ref(ref)} → {at[:7]}{unsigned_note(repository, 'tag.gpgsign')}",
+            summary=f"{short_ref(ref)} → {at[:7]}{signed_note(signer.key if signer else '')}",
             target=f"git:{repository.identity}",
             inverse=Inverse(
                 summary="delete while ours",

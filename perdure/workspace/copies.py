@@ -25,6 +25,7 @@ from perdure.workspace.private import (
     work_tree,
     write_object,
 )
+from perdure.workspace.signing import Signer, find_signer, signed_commit
 from perdure.workspace.view import write_git_dir
 
 _REGULAR = ("100644", "100755")
@@ -87,7 +88,8 @@ class DraftCopy:
         """Build the commit on the base; the same content, message, identity and time give the same id.
 
         Returns the draft stage's value: repository, base, commit, tree, pack (every new object), identity, at, changes,
-        message. Nothing outside the workspace and ``blobs`` is written.
+        message, signed_with (the key's name; whether to sign is git's setting). Nothing outside the workspace and
+        ``blobs`` is written.
         """
         changed = self._find_changes()
         tree = self._write_tree(changed)
@@ -95,6 +97,9 @@ class DraftCopy:
         text = _message_bytes(message)
         args = ("commit-tree", tree, "-p", self._base, "-F", "-")
         commit = run_git(self._git_dir, *args, stdin=text, env=env).decode().strip()
+        signer = find_signer(self._repository, "commit.gpgsign")
+        if signer is not None:
+            commit = self._sign(commit, signer)
         return {
             "repository": str(self._repository.place),
             "base": self._base,
@@ -105,7 +110,12 @@ class DraftCopy:
             "at": at.astimezone(UTC).isoformat(),
             "changes": [change.model_dump(mode="json") for change in self._file_changes(changed, blobs)],
             "message": message,
+            "signed_with": signer.key if signer else "",
         }
+
+    def _sign(self, commit: str, signer: Signer) -> str:
+        data = run_git(self._git_dir, "cat-file", "commit", commit)
+        return write_object(self._git_dir, "commit", signed_commit(data, self._repository.object_format, signer))
 
     def _find_changes(self) -> list[_Changed]:
         env, root = work_tree(self._root), self._root

@@ -160,13 +160,3 @@ def test_nobody_to_tag_is_said(world: World) -> None:
     world.git("config", "--unset", "user.name")
     with pytest.raises(UserError, match=r"git config user\.name"):
         plan_tag(world)
-
-
-def test_configured_signing_is_said_not_dropped_in_silence(world: World) -> None:
-    """Where git is configured to sign, the reviewer reads that this tag and commit are not signed."""
-    draft = world.draft({"VERSION": "1.3.0\n"})
-    assert "signed" not in plan_tag(world).draft.summary + world.plan_commit(draft).draft.summary
-    world.git("config", "--global", "tag.gpgSign", "true")
-    world.git("config", "commit.gpgSign", "true")
-    assert "not signed" in plan_tag(world).draft.summary
-    assert "not signed" in world.plan_commit(draft).draft.summary
