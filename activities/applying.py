@@ -33,6 +33,11 @@ _LOCK_PATIENCE = timedelta(seconds=30)
 _LOOKS_AT_ONCE = 4
 """Effects whose preconditions are looked at together."""
 
+_STILL_RUNS = (
+    "An attempt on the same target still runs in a worker that lives, perhaps one that was stopped (SIGSTOP). It is "
+    "waited for: `perdure status` shows the worker."
+)
+
 _COMMANDS = frozenset({"shell.run"})
 """Kinds that change the world by nothing but a command of their runner."""
 
@@ -108,7 +113,7 @@ class Applier:
             with self._turns.take(plan.effects[question.index].target):
                 return self._apply(question, plan)
         except StillTaken as taken:
-            raise again_later("an attempt on the same target still runs", "StillRunning") from taken
+            raise again_later(_STILL_RUNS, "StillRunning") from taken
 
     def _apply(self, question: EffectInput, plan: Plan) -> EffectOutcome:
         planned = plan.effects[question.index]

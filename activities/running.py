@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import contextvars
+import errno
+import os
 import threading
 import time
 from collections.abc import Callable
@@ -18,13 +20,19 @@ from temporalio.exceptions import ApplicationError, ApplicationErrorCategory
 from perdure.contracts import names
 from perdure.errors import EffectUnknown, PerdureError, SetupError
 from perdure.store.trouble import StoreTrouble
+from perdure.workspace.git_process import GitError
 
 Result = TypeVar("Result")
 
 _BEAT_SECONDS = 1.0
 _FIRST_PAUSE_SECONDS, _LONGEST_PAUSE_SECONDS = 0.2, 10.0
+_FULL = {errno.ENOSPC, errno.EDQUOT}
+_NO_SPACE = os.strerror(errno.ENOSPC)
 _THREADS = ThreadPoolExecutor(max_workers=32, thread_name_prefix="activity")
 
+
+_HELD_UP: contextvars.ContextVar[list[str]] = contextvars.ContextVar("held_up")
+"""What the activity of this thread waits for, in words; one or none. Its heartbeat tells it to whoever asks."""
 
 _STOPPED: contextvars.ContextVar[threading.Event] = contextvars.ContextVar("stopped")
 
@@ -47,18 +55,23 @@ async def in_thread(work: Callable[[], Result]) -> Result:
     stopped = threading.Event()
     context = contextvars.copy_context()
     context.run(_STOPPED.set, stopped)
+    held_up: list[str] = []
+    context.run(_HELD_UP.set, held_up)
     task = loop.run_in_executor(_THREADS, lambda: context.run(work))
     try:
         while not task.done():
             await asyncio.wait({task}, timeout=_BEAT_SECONDS)
             if not task.done():
-                activity.heartbeat()
+                activity.heartbeat(*held_up)
         return task.result()
     except asyncio.CancelledError:
         stopped.set()
         raise
     except Exception as error:
-        raise to_application_error(error) from error
+        if (trouble := find_trouble(error)) is None:
+            raise to_application_error(error) from error
+        # Without its causes: they say nothing more, and with them the server keeps no word of a pending failure (4 KB).
+        raise to_application_error(trouble) from None
 
 
 def made(folder: Path) -> Path:
@@ -75,9 +88,13 @@ def until_stored(write: Callable[[], Result]) -> Result:
     """
     pause = _FIRST_PAUSE_SECONDS
     while True:
+        held_up = _HELD_UP.get([])
         try:
-            return write()
+            written = write()
+            held_up.clear()
+            return written
         except StoreTrouble as trouble:
+            held_up[:] = [trouble.message]
             activity.logger.warning("%s", trouble.message)
         time.sleep(pause)
         pause = min(2 * pause, _LONGEST_PAUSE_SECONDS)
@@ -86,6 +103,19 @@ def until_stored(write: Callable[[], Result]) -> Result:
 def again_later(message: str, kind: str, *, after: timedelta | None = None) -> ApplicationError:
     """An expected "not yet": the activity is tried again, and nobody's log is alarmed."""
     return ApplicationError(message, type=kind, next_retry_delay=after, category=ApplicationErrorCategory.BENIGN)
+
+
+def find_trouble(error: Exception) -> StoreTrouble | None:
+    """The trouble that an error comes down to: no attempt is spent and nothing fails for it; ``None`` for any other.
+
+    A full disk beneath a workspace is such a one, whether the system says so or git does.
+    """
+    if isinstance(error, StoreTrouble):
+        return error
+    is_full = isinstance(error, OSError) and error.errno in _FULL
+    if not is_full and not (isinstance(error, GitError) and _NO_SPACE in error.stderr):
+        return None
+    return StoreTrouble(f"A disk is full ({error}). Free some space; the step is begun again by itself.")
 
 
 def to_application_error(error: Exception) -> ApplicationError:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 import tempfile
 from collections.abc import Callable
@@ -20,6 +21,7 @@ from perdure.contracts.template import Check, DraftStep
 from perdure.effects.base import Finished
 from perdure.errors import StageFailed, UserError
 from perdure.rules.base import DraftSpace
+from perdure.store.trouble import StoreTrouble
 from perdure.workspace.copies import DraftCopy, export_tree, open_draft
 from perdure.workspace.git import Repository, identity, open_repository
 from perdure.workspace.sandbox import NOT_FOUND, Sandbox
@@ -27,6 +29,8 @@ from perdure.workspace.space import DraftedFiles
 
 _HISTORIES = ("git.history", "release.packages")
 """Sources that say which commit a draft starts from."""
+
+_LEAST_FREE_BYTES = 1 << 20
 
 FindSandbox = Callable[[], Sandbox]
 """Finds and proves the sandbox when it is first needed; raises ``SetupError`` with how to install it."""
@@ -142,15 +146,28 @@ class WorkspaceActivities:
             repository = open_repository(Path(draft["repository"]))
             pack = BlobRef.model_validate(draft["pack"])
             export_tree(repository, commit, pack, self._tools.blobs, folder / "tree", with_git=True)
-            return self._sandbox().run(
+            ended = self._sandbox().run(
                 argv,
                 workspace=folder / "tree",
                 network=check.network,
                 limit=check.attempt_limit,
                 is_stopped=is_stopped,
             )
+            if ended.code != 0:
+                _refuse_full(folder)
+            return ended
         finally:
             shutil.rmtree(folder, ignore_errors=True)
+
+
+def _refuse_full(folder: Path) -> None:
+    """A command that failed on a full disk has judged the disk, not the draft: it is run again when there is space."""
+    found = os.statvfs(folder)
+    if found.f_bavail * found.f_frsize < _LEAST_FREE_BYTES:
+        raise StoreTrouble(
+            f"The disk of the workspaces at {folder.parent} is full: what a check says there counts for nothing. "
+            "Free some space; the check is run again by itself."
+        )
 
 
 def sweep(folder: Path) -> None:

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import hashlib
 from collections.abc import Callable
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from functools import partial
 from importlib.metadata import PackageNotFoundError, version
 from typing import TypeVar
@@ -32,7 +33,7 @@ from perdure.contracts.http import (
     TrustRequest,
     UndoRequest,
 )
-from perdure.contracts.job import AdmitInput, JobSpec
+from perdure.contracts.job import AdmitInput, JobPhase, JobSpec
 from perdure.deciding import Decider
 from perdure.errors import Conflict, NotFound, SetupError, UserError
 from perdure.intake import Intake
@@ -42,6 +43,7 @@ from perdure.runtime.messenger import Messenger
 from perdure.store.blobs import BlobStore
 from perdure.store.ledger import Ledger
 from perdure.store.reading import Reader
+from perdure.store.trouble import StoreTrouble
 from perdure.tool_listing import describe_tools
 
 Answer = TypeVar("Answer")
@@ -51,6 +53,12 @@ LOOK_SECONDS = 0.1
 
 HEALTH_SECONDS = 0.7
 """Within this a health answer is given, whatever is down."""
+
+LONG = timedelta(seconds=3)
+"""A job that was in one phase for so long may be held up: only then is Temporal asked why."""
+
+_APPLYING = {JobPhase.applying, JobPhase.undoing}
+_AT_WORK = {JobPhase.gathering, JobPhase.analyzing, JobPhase.drafting, JobPhase.verifying, *_APPLYING}
 
 UNDO = "undo"
 """Stands as the template of a job that takes another one back."""
@@ -177,8 +185,24 @@ class Client:
         return await asyncio.to_thread(self.intake.show, request.name, request.folder)
 
     async def job(self, principal: Principal, ref: str) -> JobView:
-        """Return one job; while it waits, with who is still needed."""
-        return await self.read(principal, lambda: self.reader.job(ref, now=self.now()))
+        """Return one job; while it waits, with who is still needed; while it is held up, with what holds it up."""
+        job = await self.read(principal, lambda: self.reader.job(ref, now=self.now()))
+        if job.phase not in _AT_WORK or self.now() - job.updated_at < LONG:
+            return job
+        return job.model_copy(update={"trouble": await self._find_trouble(job)})
+
+    async def _find_trouble(self, job: JobView) -> str:
+        application = names.application_id(job.job_id, job.round) if job.round else ""
+        applying = [application, f"{application}/undo"] if application and job.phase in _APPLYING else []
+        try:
+            async with asyncio.timeout(HEALTH_SECONDS):
+                for workflow_id in (*applying, job.job_id):
+                    with contextlib.suppress(NotFound):
+                        if said := await self.messenger.find_trouble(workflow_id):
+                            return said
+        except (TimeoutError, SetupError):
+            return "Temporal does not answer. `perdure status` shows what runs."
+        return ""
 
     async def follow(self, principal: Principal, ref: str, *, after: int, wait_seconds: float) -> EventPage:
         """Return a job's events after a position; while there is none, wait for one so long."""
@@ -260,7 +284,10 @@ class Client:
         return await recover(self.ledger, self.messenger)
 
     async def _admit(self, job_id: str, spec: JobSpec) -> JobView:
-        ref = await asyncio.to_thread(self._pin, spec)
+        try:
+            ref = await asyncio.to_thread(self._pin, spec)
+        except StoreTrouble as trouble:
+            raise SetupError(f"{trouble.message} There is no job; ask for it again then.") from trouble
         job = AdmitInput(job_id=job_id, spec=ref, template=spec.template, requester=spec.requester)
         await asyncio.to_thread(self.ledger.request_job, job, at=self.now())
         await self.messenger.admit(job)

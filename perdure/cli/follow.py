@@ -14,6 +14,8 @@ from perdure.contracts.job import JobPhase
 
 WAIT_SECONDS = 20
 """How long the server holds an answer when there is nothing new."""
+FIRST_WAIT_SECONDS = 5
+"""The first time: what holds a job up is told then, and nobody waits for that."""
 PAGE = 500
 RETRY_SECONDS = 0.5
 GIVE_UP_SECONDS = 60.0
@@ -98,8 +100,11 @@ def follow(
         watch = Watch(door, job.job_id, lambda text: live.say([(text, "warn")]), after=after)
         story = Story(live, job.name, own)
         story.show(job)
+        first, trouble = True, ""
         while True:
-            page = watch.page()
+            page = watch.page(wait=FIRST_WAIT_SECONDS if first else WAIT_SECONDS)
+            first = False
+            trouble = _say_trouble(live, page.job, trouble)
             moved = _tell(story, page.events) or moved
             if page.job is not None and _rests(page.job, decided, moved=moved):
                 _tell(story, list(watch.rest()))
@@ -107,6 +112,14 @@ def follow(
                 return page.job, watch.position
             if page.job is not None:
                 story.show(page.job)
+
+
+def _say_trouble(live: LiveLine, job: JobView | None, said: str) -> str:
+    """Say once what holds the job up; return what was said last."""
+    trouble = job.trouble if job is not None else ""
+    if trouble and trouble != said:
+        live.say([("  held up: ", "warn"), trouble, (" It is tried again by itself.", "dim")])
+    return trouble
 
 
 def _tell(story: Story, events: list[EventView]) -> bool:

@@ -61,6 +61,8 @@ def _head(session: Session, job: JobView) -> None:
     paper.line((job.name, "title"), f"   job {job.number}   ", phase_span(job.phase), "   ", what_of(job))
     asked = f"{job.template}, asked for by {job.requester} on {clock(job.created_at)}"
     paper.line("  ", (asked, "dim"))
+    if job.trouble:
+        paper.line("  ", ("held up: ", "warn"), job.trouble, (" It is tried again by itself.", "dim"))
 
 
 def _tell_earlier(session: Session, door: Door, job: JobView, *, every_round: bool) -> int:

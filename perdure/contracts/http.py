@@ -57,6 +57,8 @@ class JobView(Contract):
     """While waiting: who is still needed."""
     undone_by: str = ""
     """Name of the job that took this one back."""
+    trouble: str = ""
+    """While it works: what a worker is held up by and tries again, in words."""
 
 
 class EventView(Contract):

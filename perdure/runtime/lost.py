@@ -88,8 +88,11 @@ def _is_lost(pending: PendingActivityInfo, dead: Collection[str]) -> bool:
     return started and pending.last_worker_identity in dead
 
 
-async def _fail(client: Client, execution: WorkflowExecutionDescription, pending: PendingActivityInfo) -> int:
-    context = ActivitySerializationContext(
+def context_of(
+    client: Client, execution: WorkflowExecutionDescription, pending: PendingActivityInfo
+) -> ActivitySerializationContext:
+    """What the payloads of an activity are bound to."""
+    return ActivitySerializationContext(
         namespace=client.namespace,
         activity_id=pending.activity_id,
         activity_type=pending.activity_type.name,
@@ -98,6 +101,10 @@ async def _fail(client: Client, execution: WorkflowExecutionDescription, pending
         workflow_type=execution.workflow_type,
         is_local=False,
     )
+
+
+async def _fail(client: Client, execution: WorkflowExecutionDescription, pending: PendingActivityInfo) -> int:
+    context = context_of(client, execution, pending)
     handle = client.get_async_activity_handle(
         workflow_id=execution.id, run_id=execution.run_id, activity_id=pending.activity_id
     ).with_context(context)

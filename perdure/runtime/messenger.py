@@ -30,6 +30,7 @@ from perdure.contracts.decisions import DecisionNotice, Weighing
 from perdure.contracts.job import Admission, AdmitInput, LostJob, Poke, ThreadState
 from perdure.runtime.connect import plain_reason
 from perdure.runtime.forgery import MissingKey
+from perdure.runtime.pending import read_trouble
 
 Answer = TypeVar("Answer")
 
@@ -168,6 +169,20 @@ class Messenger:
         except errors.NotFound:
             return "missing"
         return "open" if found.status == WorkflowExecutionStatus.RUNNING else "closed"
+
+    async def find_trouble(self, workflow_id: str) -> str:
+        """Return why a worker tries an activity of this workflow again; empty when nothing holds it up.
+
+        Raises:
+            NotFound: there is no such workflow.
+            SetupError: Temporal does not answer.
+        """
+        client = await self.client()
+        found = await self._answered(client.get_workflow_handle(workflow_id).describe, workflow_id)
+        for pending in found.raw_description.pending_activities:
+            if said := await read_trouble(client, found, pending):
+                return said
+        return ""
 
     async def describe_all(self) -> dict[str, Literal["open", "closed"]]:
         """Return what Temporal lists, by workflow id, a thousand executions a question.

@@ -120,9 +120,7 @@ class BlobStore:
         except OSError as error:
             what = "is full" if error.errno in _FULL else f"cannot be written ({error.strerror})"
             advice = "Free some space" if error.errno in _FULL else "Check its owner, mode and mount"
-            raise StoreTrouble(
-                f"The blob folder {self._root} {what}. Nothing was stored. {advice}; the job goes on by itself."
-            ) from error
+            raise StoreTrouble(f"The blob folder {self._root} {what}. Nothing was stored. {advice}.") from error
 
 
 def _is_intact(path: Path, ref: BlobRef) -> bool:

@@ -123,3 +123,19 @@ def test_waiting_for_the_plan_just_decided_is_no_rest(call: Call, world: World) 
     assert ended.code == 0
     assert "PLAN" not in ended.out
     assert world.job.digest == DIGEST
+
+
+def test_what_holds_a_job_up_is_said_live_and_once(call: Call, world: World) -> None:
+    """A full disk that a worker waits for stands in the story and in `show`, not only in the worker's log."""
+
+    def hold_up() -> None:
+        world.move(JobPhase.gathering, trouble="The blob folder is full.")
+        world.stage("gather", "history", "14 commits")
+        threading.Timer(1.0, lambda: world.move(JobPhase.gathering)).start()
+        threading.Timer(2.0, lambda: (world.move(JobPhase.gathering, trouble=""), world.freeze())).start()
+
+    world.on_submit = hold_up
+    out = call("run", "release").out
+    assert out.count("held up: The blob folder is full. It is tried again by itself.") == 1
+    world.move(JobPhase.applying, trouble="The ledger is locked.")
+    assert "held up: The ledger is locked." in call("show", "1").out

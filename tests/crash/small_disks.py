@@ -1,8 +1,8 @@
 """Jobs on disks that fill up: ``small_disks.py FOLDER SCENARIO…``.
 
-``FOLDER/data/blobs`` and ``FOLDER/ledger`` are small disks. Each scenario fills one of them, lets the worker or the API
-run into it, looks that nothing was half-done, frees the space again, and sees the job to its end. A scenario that ends
-is printed.
+``FOLDER/data/blobs``, ``FOLDER/data/workspaces`` and ``FOLDER/ledger`` are small disks. Each scenario fills one,
+lets the worker or the API run into it, looks that nothing was half-done, frees the space again, and sees the job to its
+end. A scenario that ends is printed.
 """
 
 from __future__ import annotations
@@ -70,6 +70,21 @@ def blob_of_a_source(home: Installation, outside: Outside) -> None:
     outside.assert_applied_once()
 
 
+def workspace_of_a_draft(home: Installation, outside: Outside) -> None:
+    """A workspace has no space for its files: the job says so, is not failed for it, and drafts when there is some."""
+    with held(home, "ledger.note_job[drafting]:after") as hold:
+        job = outside.start(home)
+        hold.wait()
+        with full(home.settings.workspaces):
+            hold.release()
+            heard(home, "A disk is full", 5)
+            wait_until(lambda: "A disk is full" in home.job(job).trouble, "the job to say so itself")
+            assert home.job(job).phase is JobPhase.drafting
+    home.approve(job)
+    home.done(job)
+    outside.assert_applied_once()
+
+
 def blob_of_a_receipt(home: Installation, outside: Outside) -> None:
     """The receipt of what was just done finds no space: nothing more begins, and it is not done again afterwards."""
     job = outside.start(home)
@@ -128,6 +143,7 @@ def submission(home: Installation, outside: Outside) -> None:
         problem = refusal(home.door.post("/v1/jobs", json=request))
         assert (problem.kind, problem.exit_code) == ("SetupError", 69)
         assert problem.message.startswith(blobs_full(home))
+        assert problem.message.endswith("There is no job; ask for it again then.")
     assert not any(job["job_id"].endswith("no-space") for job in home.get("/v1/jobs"))
     assert home.persist("/v1/jobs", request)["number"]
 
@@ -152,6 +168,7 @@ SCENARIOS: dict[str, Callable[[Installation, Outside], None]] = {
     scenario.__name__: scenario
     for scenario in (
         blob_of_a_source,
+        workspace_of_a_draft,
         blob_of_a_receipt,
         ledger_before_the_first_effect,
         ledger_at_a_receipt,

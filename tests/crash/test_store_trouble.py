@@ -26,7 +26,7 @@ PATIENCE_SECONDS = 0.5
 
 def run_on_small_disks(folder: Path, scenario: str) -> None:
     """Run a scenario where the folders of blobs and ledger are small disks; nothing of it is left in this namespace."""
-    disks = [folder / "data" / "blobs", folder / "ledger"]
+    disks = [folder / "data" / "blobs", folder / "data" / "workspaces", folder / "ledger"]
     mounts = [
         option for disk in disks for option in ("--perms", "0700", "--size", str(DISK_BYTES), "--tmpfs", str(disk))
     ]
@@ -80,7 +80,8 @@ def test_locked_ledger_stops_and_goes_on(module_home: Installation, small: Small
             wait_until(lambda: "database is locked" in newest_log(module_home), "a worker that met the lock")
             assert small.note.exists() is bool(began)
             assert small.lines("began") == began
-    module_home.done(job)
+            wait_until(lambda: "database is locked" in module_home.job(job).trouble, "the job to say so itself")
+    assert module_home.done(job).trouble == ""
     small.assert_applied_once()
 
 
