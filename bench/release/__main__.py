@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 import sys
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from pathlib import Path
 
@@ -22,24 +22,30 @@ def main() -> int:
     try:
         series = read_series(Path(options.file))
         with ProcessPoolExecutor(max_workers=options.processes) as pool:
-            judged = list(zip(series, pool.map(judge_all, series), strict=True))
+            every = _show(series, pool.map(judge_all, series))
     except (PerdureError, OSError) as error:
         print(error, file=sys.stderr)
         return 64
-    for one, (verdicts, seconds) in judged:
-        print(_describe(one.name, verdicts, f"{seconds:.0f} s"))
-        print(_describe("  by commits", [verdict for verdict in verdicts if verdict.follows], ""))
-        print("".join(_explain(verdict) for verdict in verdicts if not verdict.agrees), end="")
-    every = [verdict for _, (verdicts, _) in judged for verdict in verdicts]
     print(_describe("all", every, ""))
-    print(_describe("of these, where four of five commits say their type", [one for one in every if one.follows], ""))
+    print(_describe("of these, decided by their commits", [one for one in every if one.by_commits], ""))
     return 0
+
+
+def _show(series: Sequence[Series], judged: Iterator[tuple[list[Verdict], float]]) -> list[Verdict]:
+    """Print each series as soon as it is judged, and return all verdicts."""
+    every: list[Verdict] = []
+    for one, (verdicts, seconds) in zip(series, judged, strict=True):
+        print(_describe(one.name, verdicts, f"{seconds:.0f} s"))
+        print(_describe("  by commits", [verdict for verdict in verdicts if verdict.by_commits], ""))
+        print("".join(_explain(verdict) for verdict in verdicts if not verdict.agrees), end="", flush=True)
+        every += verdicts
+    return every
 
 
 def judge_all(series: Series) -> tuple[list[Verdict], float]:
     """Return a series' verdicts and how many seconds they took."""
     begun = time.perf_counter()
-    return list(judge_series(series)), time.perf_counter() - begun
+    return judge_series(series), time.perf_counter() - begun
 
 
 def _parse() -> argparse.Namespace:
@@ -64,7 +70,8 @@ def _describe(name: str, verdicts: Sequence[Verdict], note: str) -> str:
 
 def _explain(verdict: Verdict) -> str:
     pair = verdict.pair
-    lines = [f"  {pair.last.name} → {pair.target.name}: proposed {verdict.proposed or 'nothing'}"]
+    told = ", by commits" if verdict.by_commits else ""
+    lines = [f"  {pair.last.name} → {pair.target.name}{told}: proposed {verdict.proposed or 'nothing'}"]
     lines += [f"      {reason}" for reason in verdict.reasons]
     lines += [f"      · {subject}" for subject in verdict.subjects[:_SHOWN_SUBJECTS]]
     more = len(verdict.subjects) - _SHOWN_SUBJECTS

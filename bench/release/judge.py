@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
+from bench.release.deciding import Telling, find_deciding, plain_step, tell
 from bench.release.hiding import Past, open_past
 from bench.release.series import Pair, Series, find_pairs, open_series
 from bench.release.truth import Recall, count_recall, read_truth
@@ -17,14 +18,10 @@ from perdure.errors import PerdureError
 from perdure.rules.base import RuleContext
 from perdure.rules.git_commits import Commit, commit_from_json
 from perdure.rules.registry import default_rules
-from perdure.rules.release.conventional import parse_conventional
 from perdure.rules.release.entries import read_entries
-from perdure.rules.release.release_commits import read_announcement
-from perdure.rules.release.versions import BUMPS, Bump, VersionScheme
+from perdure.rules.release.versions import Bump, VersionScheme
 from perdure.store.blobs import BlobStore
 from perdure.workspace.git import Repository
-
-_SHARE = (4, 5)
 
 RIVALS = ("always patch", "plain Conventional Commits")
 
@@ -40,14 +37,21 @@ class Verdict:
     reasons: list[str]
     recall: Recall = field(default_factory=lambda: Recall(0, 0))
     rivals: dict[str, bool] = field(default_factory=dict)
-    follows: bool = False
-    """Whether at least four of five changes in the range say their type: the project decides by its commits."""
+    telling: Telling = field(default_factory=Telling)
+    by_commits: bool = False
+    """Whether the project decided this release by its commits (``bench.release.deciding``)."""
     subjects: list[str] = field(default_factory=list)
     """Of the range, newest first."""
 
 
-def judge_series(series: Series) -> Iterator[Verdict]:
+def judge_series(series: Series) -> list[Verdict]:
     """Judge every pair of a series, oldest first."""
+    verdicts = list(_judge_pairs(series))
+    deciding = find_deciding([verdict.telling for verdict in verdicts])
+    return [replace(verdict, by_commits=by) for verdict, by in zip(verdicts, deciding, strict=True)]
+
+
+def _judge_pairs(series: Series) -> Iterator[Verdict]:
     repository, form, scheme = open_series(series)
     with TemporaryDirectory(prefix="perdure-judge-") as folder:
         for pair in find_pairs(series, repository, form, scheme):
@@ -73,7 +77,7 @@ def _judge_pair(
         reasons=release["reasons"] if entries else ["nothing to release"],
         recall=count_recall(truth, entries),
         rivals=_judge_rivals(pair, commits, scheme),
-        follows=_follows(commits),
+        telling=tell(pair, commits, scheme),
         subjects=[commit.subject for commit in commits],
     )
 
@@ -95,26 +99,13 @@ def _propose(series: Series, past: Past, form: str, folder: Path) -> tuple[JsonD
 
 
 def _judge_rivals(pair: Pair, commits: Sequence[Commit], scheme: VersionScheme) -> dict[str, bool]:
-    steps: tuple[Bump, ...] = ("patch", _plain_step(commits))
+    steps: tuple[Bump, ...] = ("patch", plain_step(commits))
     if scheme.name == "calver":
         return dict.fromkeys(RIVALS, False)
     return {
         rival: _is_same(scheme.bump(pair.last.version, step), pair.target.version, scheme)
         for rival, step in zip(RIVALS, steps, strict=True)
     }
-
-
-def _follows(commits: Sequence[Commit]) -> bool:
-    told = [one for one in commits if not one.is_merge and one.subject and read_announcement(one.subject) is None]
-    typed = sum(parse_conventional(commit.message) is not None for commit in told)
-    return bool(told) and typed * _SHARE[1] >= len(told) * _SHARE[0]
-
-
-def _plain_step(commits: Sequence[Commit]) -> Bump:
-    """The step by the specification alone: breaking is major, ``feat`` is minor, everything else a patch."""
-    typed = [found for commit in commits if (found := parse_conventional(commit.message))]
-    steps: list[Bump] = ["major" if one.breaking else "minor" if one.type == "feat" else "patch" for one in typed]
-    return max(steps, key=BUMPS.index, default="patch")
 
 
 def _is_same(one: str, other: str, scheme: VersionScheme) -> bool:

@@ -4,10 +4,14 @@ from pathlib import Path
 
 import pytest
 
+from bench.release.deciding import Telling, find_deciding, tell
 from bench.release.hiding import open_past
 from bench.release.judge import judge_series
-from bench.release.series import Series, find_pairs, open_series, read_series
+from bench.release.series import Pair, Series, find_pairs, open_series, read_series
 from perdure.errors import UserError
+from perdure.rules.git_commits import Commit
+from perdure.rules.release.tags import ReleaseTag
+from perdure.rules.release.versions import find_scheme
 from tests.rules.kit import make_repository, save, tag
 from tests.support.repositories import git
 
@@ -44,6 +48,34 @@ def test_the_past_knows_nothing_of_the_release(tmp_path: Path) -> None:
     past = open_past(repository, pair, tmp_path / "past.git", form, scheme)
     assert git(past.path, "tag") == "v1.0.0"
     assert git(past.path, "log", "-1", "--format=%s", "main") == "feat: import orders"
+
+
+def tell_pair(last: str, target: str, *subjects: str) -> Telling:
+    """What a release with such commits tells."""
+    commits = [
+        Commit(f"{place:040x}", f"{place:07x}", subject, "", "M", "", ()) for place, subject in enumerate(subjects)
+    ]
+    pair = Pair(ReleaseTag(f"v{target}", target), "c" * 40, ReleaseTag(f"v{last}", last))
+    return tell(pair, commits, find_scheme("semver"))
+
+
+def test_a_release_tells_whether_its_version_follows_its_commits() -> None:
+    """The next number, typed commits, and the step that they call for; within 0.x the one below it too."""
+    assert tell_pair("1.0.0", "1.1.0", "feat: x", "fix: y") == Telling(is_next=True, is_typed=True, is_kept=True)
+    assert tell_pair("1.0.0", "1.0.1", "feat: x") == Telling(is_next=True, is_typed=True, is_kept=False)
+    assert tell_pair("0.4.0", "0.4.1", "feat: x").is_kept and tell_pair("0.4.0", "0.5.0", "feat!: x").is_kept
+    assert not tell_pair("1.0.0", "1.0.2", "fix: x").is_next
+    assert not tell_pair("1.0.0", "1.0.1", "fix: x", "words").is_typed
+    assert tell_pair("1.0.0", "1.0.1", "fix: x", "Release 1.0.1").is_typed
+
+
+def test_earlier_releases_alone_say_whether_a_project_decides_by_its_commits() -> None:
+    """Three that kept to it make the next one count, kept or not; a project that leaves it is left out in time."""
+    kept, left = Telling(True, True, True), Telling(True, True, False)
+    assert find_deciding([kept] * 3 + [left]) == [False] * 3 + [True]
+    assert find_deciding([Telling()] * 8 + [kept]) == [False] * 9
+    assert find_deciding([kept] * 8 + [left] * 4)[-2:] == [True, False]
+    assert find_deciding([kept] * 3 + [Telling(True, False, True), kept])[-2:] == [False, True]
 
 
 def test_a_file_of_series_is_read_line_by_line(tmp_path: Path) -> None:
