@@ -51,6 +51,31 @@ def test_what_reaches_users_unseen_is_listed_only_where_it_is_all(subject: str) 
     assert [entry.text for entry in beside] == ["z"]
 
 
+@pytest.mark.parametrize(
+    "text",
+    [
+        "bump parser from 1.2.0 to 1.3.0",
+        "upgrade parser",
+        "update dependencies",
+        "update parser to v2",
+        "update parser to version 2.1.0 (#7)",
+        "update parser-core",
+        "update @scope/parser",
+        "pin deps",
+    ],
+)
+def test_a_chore_that_moves_a_dependency_reaches_users(text: str) -> None:
+    """A release of new dependencies alone is a patch, by whatever words they are told."""
+    (entry,), _ = read_commit_entries([commit(f"chore: {text}"), commit("docs: y")])
+    assert (entry.section, entry.text, entry.bump) == ("Changed", text, "patch")
+
+
+@pytest.mark.parametrize("text", ["update contributors", "update the words", "updates for 0.12", "pin the thread"])
+def test_a_chore_that_updates_something_else_reaches_nobody(text: str) -> None:
+    """Not everything that is updated is a dependency."""
+    assert read_commit_entries([commit(f"chore: {text}")]) == ([], [])
+
+
 def test_prose_alone_is_never_nothing() -> None:
     """Where documentation is all that follows the convention, the prose beside it is the release."""
     entries, findings = read_commit_entries([commit("docs: x"), commit("Close the pool"), commit("test: y")])
@@ -91,6 +116,15 @@ def test_a_squashed_body_tells_each_change() -> None:
         ("abababa.2", "Fixed", "an empty order is refused"),
     ]
     assert {entry.sources for entry in entries} == {("abababa",)}
+
+
+def test_bullets_of_a_squashed_body_move_the_version_by_a_patch() -> None:
+    """ "feat" there was a step of the work; what breaks breaks all the same."""
+    body = "* feat(load): use another loader\n\n* fix(load): wait for it"
+    entries, _ = read_commit_entries([commit("Fix/3768: loaders (#12)", body), commit("fix: a")])
+    assert [entry.bump for entry in entries] == ["patch"] * 3
+    entries, _ = read_commit_entries([commit("Loaders (#12)", "* feat!: drop the old loader\n* fix: wait")])
+    assert [(entry.bump, entry.breaking) for entry in entries] == [("major", True), ("patch", False)]
 
 
 def test_a_squashed_body_beneath_a_typed_subject_is_its_detail() -> None:

@@ -61,10 +61,15 @@ def _write(signal: Signal, habits: Habits, *, lists_prose: bool) -> Entry | None
 def _list_quiet(signals: Sequence[Signal], habits: Habits) -> list[Entry]:
     """Entries of a range that lists nothing by itself: each is a patch."""
     typed = [signal for signal in signals if signal.typed is not None]
-    shipped = [signal for signal in typed if signal.typed and is_shipped(signal.typed.type, signal.typed.scope)]
+    shipped = [signal for signal in typed if _is_shipped(signal)]
     listed = typed if habits.quiet and not shipped else shipped
     chosen = [signal for signal in signals if signal.typed is None or signal in listed]
     return [_make(signal, "Changed" if signal in shipped else "Other", _describe(signal), "patch") for signal in chosen]
+
+
+def _is_shipped(signal: Signal) -> bool:
+    typed = signal.typed
+    return typed is not None and is_shipped(typed.type, typed.scope, typed.description)
 
 
 def _describe(signal: Signal) -> str:

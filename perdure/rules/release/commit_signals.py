@@ -27,20 +27,31 @@ class Signal:
     """``None``: prose."""
     part: int = 0
     """0 for the commit's subject; from 2 for the bullets of a squashed body after the first."""
+    is_bullet: bool = False
+    """Whether it is a bullet of a squashed body, whose subject is prose."""
 
     @property
     def step(self) -> Bump | None:
-        """How far it moves the version by its type alone; ``None`` for prose and for types that are not listed."""
+        """How far it moves the version by its type alone; ``None`` for prose and for types that are not listed.
+
+        A bullet is a step on the way to what the subject tells: "feat: add the option" within the repair of something.
+        It is at most a patch, unless it says that something breaks.
+        """
         if self.typed is None:
             return None
         if self.typed.breaking:
             return "major"
-        return LISTED[self.typed.type][1] if self.typed.type in LISTED else None
+        if self.typed.type not in LISTED:
+            return None
+        return "patch" if self.is_bullet else LISTED[self.typed.type][1]
 
     @property
     def keys(self) -> tuple[str, ...]:
-        """What a project's habits may name it by, the most special first: ``feat(dict)``, ``feat``; none for prose."""
-        if self.typed is None:
+        """What a project's habits may name it by, the most special first: ``feat(dict)``, ``feat``.
+
+        None for prose and bullets.
+        """
+        if self.typed is None or self.is_bullet:
             return ()
         if self.typed.breaking:
             return ("breaking",)
@@ -96,4 +107,4 @@ def _read_squashed(commit: Commit) -> list[Signal]:
     """Typed bullets in the body of a squashed commit whose subject is prose, each a change of its own."""
     bullets = [match["text"] for line in commit.body.split("\n") if (match := _BULLET.fullmatch(line.strip()))]
     typed = [found for text in bullets if (found := parse_conventional(text)) and is_known(found.type)]
-    return [Signal(commit, found, place if place > 1 else 0) for place, found in enumerate(typed, 1)]
+    return [Signal(commit, found, place if place > 1 else 0, is_bullet=True) for place, found in enumerate(typed, 1)]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 
 from perdure.rules.release.versions import Bump
@@ -29,9 +30,22 @@ UNSEEN = frozenset("chore ci doc docs release style test tests wip".split())  # 
 _DEPENDENCIES = frozenset({"deps", "dependencies", "deps-prod"})
 
 
-def is_shipped(kind: str, scope: str) -> bool:
-    """Whether a change of an unlisted type reaches users: ``refactor``, ``build``, ``chore(deps)``."""
-    return kind in SHIPPED or (kind in UNSEEN and scope.lower() in _DEPENDENCIES)
+_UPDATE = re.compile(
+    r"(?:(?:up|down)grade|bump)s? \S.*"
+    r"|(?:update|pin)s? (?:.*\b(?:dependenc(?:y|ies)|deps)\b.*|.* to (?:version )?v?\d.*|@?\w+[-/][\w./-]+)",
+    re.IGNORECASE,
+)
+"""What says that a dependency moved: "upgrade x", "update x to version 2", "update x-y"; not "update the words"."""
+
+
+def is_shipped(kind: str, scope: str, text: str = "") -> bool:
+    """Whether a change of an unlisted type reaches users: ``refactor``, ``build``, ``chore(deps)``, ``chore: bump x``.
+
+    ``text`` is its description.
+    """
+    if kind in SHIPPED or (kind in UNSEEN and scope.lower() in _DEPENDENCIES):
+        return True
+    return kind == "chore" and _UPDATE.fullmatch(text) is not None
 
 
 def is_known(kind: str) -> bool:
