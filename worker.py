@@ -12,6 +12,7 @@ import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from datetime import timedelta
+from pathlib import Path
 from typing import Any
 
 from temporalio.client import Client
@@ -19,20 +20,27 @@ from temporalio.service import RPCError, RPCStatusCode
 from temporalio.worker import Worker
 from temporalio.worker.workflow_sandbox import SandboxedWorkflowRunner, SandboxRestrictions
 
+from activities.agent_asking import CallAsker
+from activities.agent_desk import AgentDesk
+from activities.agent_prompts import Prompts
+from activities.agents import AgentActivities
 from activities.applying import Applier
 from activities.claims import ClaimActivities
 from activities.effects import EffectActivities
 from activities.histories import HistoryActivities
 from activities.ledger import Decisions, LedgerActivities
 from activities.memory import ThreadMemory
+from activities.models import ModelActivities, ModelLoop
 from activities.plans import PlanActivities
 from activities.rules import RuleActivities, StageTools
+from activities.tools import ToolActivities
 from activities.undoing import UndoPlanner
 from activities.workspaces import WorkspaceActivities, sweep
 from perdure.contracts import names
 from perdure.contracts.template import Template
 from perdure.effects.registry import default_effects
 from perdure.errors import PerdureError, SetupError
+from perdure.models.client import Models
 from perdure.policy.templates import check_template
 from perdure.rules.registry import default_rules
 from perdure.runtime.connect import connect
@@ -40,16 +48,19 @@ from perdure.runtime.doorkeeper import Doorkeeper
 from perdure.runtime.journal import JournalInterceptor, fail_predecessors
 from perdure.runtime.renderer import Renderer
 from perdure.settings import Settings, read_secret
+from perdure.store.agents import Agents
 from perdure.store.blobs import BlobStore
 from perdure.store.ledger import Ledger
 from perdure.store.signing import public_keys
+from perdure.tools.registry import default_tools
 from perdure.workspace.sandbox import Sandbox
+from workflows.agent import AgentWorkflow
 from workflows.apply import ApplyWorkflow
 from workflows.gate import GateWorkflow
 from workflows.job import JobWorkflow
 from workflows.thread import ThreadWorkflow
 
-WORKFLOWS: list[type] = [ThreadWorkflow, JobWorkflow, GateWorkflow, ApplyWorkflow]
+WORKFLOWS: list[type] = [ThreadWorkflow, JobWorkflow, GateWorkflow, ApplyWorkflow, AgentWorkflow]
 SUPPORTED_GENERATIONS = (names.CODE_GENERATION,)
 _DYING_SECONDS = 2.0
 
@@ -70,7 +81,16 @@ def build_activities(
         )
 
     decisions = Decisions(ledger, functools.partial(public_keys, settings.keys))
-    tools = StageTools(ledger, blobs, renderer, rules, check, ThreadMemory(ledger, blobs, decisions))
+    models, agents = Models.of(settings), Agents(ledger.database)
+    tools = StageTools(
+        ledger,
+        blobs,
+        renderer,
+        rules,
+        check,
+        ThreadMemory(ledger, blobs, decisions),
+        has_model=lambda: bool(models.configured.models),
+    )
     undo = UndoPlanner(ledger, blobs)
     applier = Applier(
         ledger,
@@ -81,10 +101,16 @@ def build_activities(
         settings.workspaces,
         functools.partial(_read_secrets, settings),
     )
+    gates, sandbox = LedgerActivities(ledger, blobs, decisions), functools.cache(Sandbox.find)
+    drafts = WorkspaceActivities(tools, settings.workspaces, sandbox)
+    desk = AgentDesk(ledger, blobs, decisions, agents, models, default_tools(), settings.workspaces)
     rooms = [
-        LedgerActivities(ledger, blobs, decisions),
+        gates,
         RuleActivities(tools),
-        WorkspaceActivities(tools, settings.workspaces, functools.cache(Sandbox.find)),
+        drafts,
+        AgentActivities(desk, drafts, Prompts(Path(__file__).parent / "templates")),
+        ModelActivities(desk, ModelLoop(), lambda _agent, _turn: None),
+        ToolActivities(desk, CallAsker(desk, gates.end_gate), sandbox),
         PlanActivities(tools, effects, undo, settings.workspaces),
         EffectActivities(ledger, blobs, decisions, effects, applier),
         HistoryActivities(client, ledger, blobs),

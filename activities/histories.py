@@ -27,7 +27,7 @@ class HistoryActivities:
     async def archive_job(self, question: ArchiveInput) -> Done:
         """Archive every execution of a job that has closed; tried again while one is still closing."""
         job = names.JobId.parse(question.job_id)
-        for kind in ("job", "gate", "apply"):
+        for kind in ("job", "gate", "apply", "agent"):
             prefix = f"{kind}/{job.thread}/{job.request}"
             async for execution in self._client.list_workflows(f"WorkflowId STARTS_WITH '{prefix}'"):
                 if execution.id == prefix or execution.id.startswith(f"{prefix}/"):

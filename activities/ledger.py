@@ -172,9 +172,10 @@ class LedgerActivities:
     @activity.defn(name=names.CLOSE_GATE)
     async def close_gate(self, question: EndGateInput) -> GateEnd:
         """Weigh a last time, close, and grant the permit where the rule is satisfied; once per gate."""
-        return await in_thread(lambda: self._close_gate(question))
+        return await in_thread(lambda: self.end_gate(question))
 
-    def _close_gate(self, question: EndGateInput) -> GateEnd:
+    def end_gate(self, question: EndGateInput) -> GateEnd:
+        """See :meth:`close_gate`; for whoever is in a thread of its own already."""
         plan = read_plan(question.digest, self._blobs.get(question.ref))
         while True:
             if self._ledger.plan(question.digest).state != OPEN:
@@ -207,7 +208,7 @@ class LedgerActivities:
                 self._ledger.grant_permit(
                     digest=question.digest,
                     job_id=question.job_id,
-                    application_id=names.application_id(question.job_id, plan.envelope.round),
+                    application_id=_application_of(question, plan),
                     at=_now(),
                 )
             except Refused as refusal:  # withdrawn since the gate closed: the applier is refused as well, and says so
@@ -253,6 +254,13 @@ def _end_of(weighing: Weighing, cancel: Decision | None) -> GateEnd:
         return GateEnd(outcome="open")
     outcome = weighing.outcome if weighing.by else "expired"  # denied by nobody: too few by the deadline
     return GateEnd.model_validate({"outcome": outcome, "detail": _say(outcome, weighing), "edits": weighing.edits})
+
+
+def _application_of(question: WeighInput | EndGateInput, plan: Plan) -> str:
+    """Who may spend the permit: the round's application; for a single call of an agent its own gate's name."""
+    if plan.envelope.round >= names.CALL_ROUNDS:
+        return question.gate_id
+    return names.application_id(question.job_id, plan.envelope.round)
 
 
 def _who(decision: Decision) -> str:

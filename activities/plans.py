@@ -229,7 +229,8 @@ def _analysis(reader: JobReader) -> list[Any]:
 
 def _title(reader: JobReader) -> str:
     titles = [value["title"] for value in _analysis(reader) if isinstance(value.get("title"), str)]
-    return titles[-1] if titles else reader.template.summary or reader.template.name
+    message = str(reader.results["draft"].get("message", "")).partition("\n")[0]
+    return titles[-1] if titles else message or reader.template.summary or reader.template.name
 
 
 def _reasons(reader: JobReader) -> list[str]:

@@ -40,6 +40,8 @@ class StageTools:
     check: Callable[[Template], None]
     """Refuses a template whose rules or effects this worker does not have."""
     memory: ThreadMemory
+    has_model: Callable[[], bool] = lambda: False
+    """A model is configured; without one agents are skipped, and said so."""
 
     def read(self, step: StepInput) -> JobReader:
         """Read the step's job."""
@@ -117,7 +119,14 @@ class RuleActivities:
         if reader.spec.undoes:
             return JobOutline(undoes=reader.spec.undoes, plan_only=reader.spec.plan_only)
         self._tools.check(reader.template)
-        return outline(reader.template, reader.spec, reader.spec.inputs)
+        return outline(
+            reader.template, reader.spec, reader.spec.inputs, has_model=self._may_ask_models(reader.template)
+        )
+
+    def _may_ask_models(self, template: Template) -> bool:
+        """The settings are only looked at where it matters: a fault in them stops no job that needs no model."""
+        has_agent = template.draft is not None and any(step.agent for step in template.draft.steps)
+        return has_agent and self._tools.has_model()
 
     @activity.defn(name=names.GATHER_SOURCE)
     async def gather_source(self, step: StepInput) -> StepResult:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import shutil
 import tempfile
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from temporalio import activity
@@ -16,7 +16,7 @@ from activities.running import in_thread, is_stopped, made
 from perdure.contracts import names
 from perdure.contracts.base import BlobRef, JsonDict
 from perdure.contracts.job import JobPhase, StepInput, StepResult
-from perdure.contracts.plan import Verdict
+from perdure.contracts.plan import FileChange, Verdict
 from perdure.contracts.template import Check, DraftStep
 from perdure.effects.base import Finished
 from perdure.errors import StageFailed, UserError
@@ -24,10 +24,15 @@ from perdure.rules.base import DraftSpace
 from perdure.store.trouble import StoreTrouble
 from perdure.workspace.copies import DraftCopy, export_tree, open_draft
 from perdure.workspace.git import Repository, identity, open_repository
+from perdure.workspace.judges import DEFAULT_JUDGES, find_judges, put_back
 from perdure.workspace.sandbox import NOT_FOUND, Sandbox
 from perdure.workspace.space import DraftedFiles
 
-_HISTORIES = ("git.history", "release.packages")
+NO_MODEL = "Name one in config.toml in the data folder: docs/how-to/use-a-model.md."
+
+_MOST_SHOWN = 10
+
+_HISTORIES = ("git.history", "release.packages", "git.head")
 """Sources that say which commit a draft starts from."""
 
 _LEAST_FREE_BYTES = 1 << 20
@@ -40,7 +45,7 @@ class WorkspaceActivities:
     """Private work only: a second run starts from a clean folder and gives the same objects."""
 
     def __init__(self, tools: StageTools, folder: Path, sandbox: FindSandbox) -> None:
-        self._tools = tools
+        self.tools = tools
         self._folder = folder
         self._sandbox = sandbox
 
@@ -50,8 +55,8 @@ class WorkspaceActivities:
         return await in_thread(lambda: self._draft(step))
 
     def _draft(self, step: StepInput) -> StepResult:
-        self._tools.begin(step, JobPhase.drafting)
-        reader = self._tools.read(step)
+        self.tools.begin(step, JobPhase.drafting)
+        reader = self.tools.read(step)
         draft = reader.template.draft
         if draft is None:
             raise UserError("The template has no draft stage.")
@@ -60,28 +65,29 @@ class WorkspaceActivities:
         try:
             copy = open_draft(repository, base, folder)
             findings = [text for part in draft.steps for text in self._run_step(reader, part, copy)]
-            value = self._commit(reader, copy, str(reader.render(draft.message)))
+            value = self.commit(reader, copy, str(reader.render(draft.message)))
         finally:
             shutil.rmtree(folder, ignore_errors=True)
         count = len(value["changes"])
         result = StepResult(result=reader.keep(value, findings), summary=f"{count} file{'s' * (count != 1)} changed")
-        return self._tools.end(step, "draft", result)
+        return self.tools.end(step, "draft", result)
 
     def _run_step(self, reader: JobReader, part: DraftStep, copy: DraftSpace) -> list[str]:
         if part.agent:
             if part.optional:
                 return [f"{part.agent} was skipped: no model is configured. The rules' result stands."]
-            raise UserError(f"Draft step {part.agent} needs a model; this version of Perdure runs none.")
-        return self._tools.run_rule(reader, part.use, part.arguments, "draft", copy).findings
+            raise UserError(f"Draft step {part.agent} needs a model, and none is configured. {NO_MODEL}")
+        return self.tools.run_rule(reader, part.use, part.arguments, "draft", copy).findings
 
-    def _commit(self, reader: JobReader, copy: DraftCopy, message: str) -> JsonDict:
+    def commit(self, reader: JobReader, copy: DraftCopy, message: str) -> JsonDict:
+        """Build the draft's commit; nothing outside the workspace and the blobs is written."""
         repository, _ = base_of(reader)
         who = identity(repository)
         if who is None:
             raise UserError(
                 "Git does not know who you are. Run `git config user.name NAME` and `git config user.email ADDRESS`."
             )
-        return copy.commit(message, who, reader.step.at, self._tools.blobs)
+        return copy.commit(message, who, reader.step.at, self.tools.blobs)
 
     @activity.defn(name=names.RUN_CHECK)
     async def run_check(self, step: StepInput) -> StepResult:
@@ -89,21 +95,22 @@ class WorkspaceActivities:
         return await in_thread(lambda: self._check(step))
 
     def _check(self, step: StepInput) -> StepResult:
-        self._tools.begin(step, JobPhase.verifying)
-        reader = self._tools.read(step)
+        self.tools.begin(step, JobPhase.verifying)
+        reader = self.tools.read(step)
         check = reader.template.verify.checks[step.name]
-        verdict, findings = self._judge(reader, step.name, check)
+        verdict, findings = self.judge(reader, step.name, check)
         status = {"failed": "failed", "passed": "ok"}.get(verdict.status, "skipped")
         ref = reader.keep(verdict.model_dump(mode="json"), findings)
         result = StepResult.model_validate({"result": ref, "summary": verdict.detail[:400], "status": status})
-        return self._tools.end(step, "verify", result)
+        return self.tools.end(step, "verify", result)
 
-    def _judge(self, reader: JobReader, name: str, check: Check) -> tuple[Verdict, list[str]]:
+    def judge(self, reader: JobReader, name: str, check: Check) -> tuple[Verdict, list[str]]:
+        """Return one check's verdict on the drafted content, and what a reviewer should know beside it."""
         if not reader.render(check.when):
             return Verdict(check=name, status="not_run", detail="not asked for"), []
         if check.use:
             space = self._space(reader)
-            found = self._tools.run_rule(reader, check.use, check.arguments, "check", space)
+            found = self.tools.run_rule(reader, check.use, check.arguments, "check", space)
             status = "failed" if found.status == "failed" else "passed"
             return Verdict.model_validate({"check": name, "status": status, "detail": found.summary}), found.findings
         if check.run is not None:
@@ -118,20 +125,27 @@ class WorkspaceActivities:
         draft = reader.results["draft"]
         if not draft:
             return None
-        return DraftedFiles(open_repository(Path(draft["repository"])), draft, self._tools.blobs)
+        return DraftedFiles(open_repository(Path(draft["repository"])), draft, self.tools.blobs)
 
     def _run_command(self, reader: JobReader, name: str, check: Check) -> tuple[Verdict, list[str]]:
         argv = reader.render(check.run)
         if not isinstance(argv, list) or not all(isinstance(word, str) for word in argv) or not argv:
             raise UserError(f"Check {name!r} gives {argv!r}; expected a command as a list of words.")
         draft = reader.results["draft"]
-        ended = self._run_on(draft, draft["commit"], argv, check)
+        changes = [FileChange.model_validate(change) for change in draft["changes"]]
+        judges = find_judges(changes, _judges_of(reader, name, check))
+        ended = self._run_on(draft, draft["commit"], argv, check, judges)
+        if judges and ended.code == 0:  # as it was judged before, it is good: is it also by its own standard?
+            ended = self._run_on(draft, draft["commit"], argv, check)
         verdict: JsonDict = {"check": name, "status": "passed" if ended.code == 0 else "failed"}
-        verdict["log"] = self._tools.blobs.put(ended.output).model_dump()
+        verdict["log"] = self.tools.blobs.put(ended.output).model_dump()
         verdict["detail"] = _say_end(argv, ended)
         if is_stopped():
             raise StageFailed(f"Check {name!r} was stopped: its job was cancelled.")
         findings: list[str] = []
+        if judges:
+            shown = ", ".join(change.path for change in judges[:_MOST_SHOWN])
+            findings.append(f"Check {name} judged with the base's files; the draft changes some that judge: {shown}.")
         if check.baseline and ended.code not in (0, NOT_FOUND):
             before = self._run_on(draft, draft["base"], argv, check)
             verdict["baseline"] = "passed" if before.code == 0 else "failed"
@@ -140,12 +154,15 @@ class WorkspaceActivities:
                 verdict["detail"] += "; it was red before, too"
         return Verdict.model_validate(verdict), findings
 
-    def _run_on(self, draft: JsonDict, commit: str, argv: list[str], check: Check) -> Finished:
+    def _run_on(
+        self, draft: JsonDict, commit: str, argv: list[str], check: Check, judges: Sequence[FileChange] = ()
+    ) -> Finished:
         folder = Path(tempfile.mkdtemp(prefix="check-", dir=made(self._folder)))
         try:
             repository = open_repository(Path(draft["repository"]))
             pack = BlobRef.model_validate(draft["pack"])
-            export_tree(repository, commit, pack, self._tools.blobs, folder / "tree", with_git=True)
+            export_tree(repository, commit, pack, self.tools.blobs, folder / "tree", with_git=True)
+            put_back(folder / "tree", judges, self.tools.blobs)
             ended = self._sandbox().run(
                 argv,
                 workspace=folder / "tree",
@@ -168,6 +185,16 @@ def _refuse_full(folder: Path) -> None:
             f"The disk of the workspaces at {folder.parent} is full: what a check says there counts for nothing. "
             "Free some space; the check is run again by itself."
         )
+
+
+def _judges_of(reader: JobReader, name: str, check: Check) -> Sequence[str]:
+    """Patterns of the files that judge."""
+    named = reader.render(check.judges)
+    if isinstance(named, list):
+        return [str(pattern) for pattern in named]
+    draft = reader.template.draft
+    ends_an_agent = draft is not None and any(name in step.done_when for step in draft.steps if step.agent)
+    return DEFAULT_JUDGES if ends_an_agent else ()
 
 
 def sweep(folder: Path) -> None:

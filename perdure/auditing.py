@@ -24,13 +24,13 @@ from perdure.store.rows import IntentRow
 RETENTION = timedelta(days=30)
 """How long Temporal keeps a closed history."""
 
-NOT_LOOKED_AT = frozenset({"shell.run"})
-"""Kinds whose probe is a command of a template: an audit runs none."""
+NOT_LOOKED_AT = frozenset({"shell.run", "agent.call"})
+"""Kinds whose probe is a command of a template or a tool of an agent: an audit runs none."""
 
 ASKED_FOR_ONE_JOB = frozenset({"git.push"})
 """Kinds whose probe asks another machine: not for every job that ever was."""
 
-_OF_A_JOB = re.compile(r"(?:job|gate|apply)/[^ ]+|plan [0-9a-f]{8}|spec of job \d+")
+_OF_A_JOB = re.compile(r"(?:job|gate|apply|agent)/[^ ]+|plan [0-9a-f]{8}|spec of job \d+")
 
 Fate = Literal["open", "closed", "missing"]
 

@@ -16,6 +16,7 @@ from perdure.contracts import names
 from perdure.contracts.base import BlobRef
 from perdure.contracts.canonical import canonical_bytes
 from perdure.contracts.http import (
+    AgentView,
     AuditReport,
     CancelRequest,
     DecideAnswer,
@@ -26,6 +27,7 @@ from perdure.contracts.http import (
     KeyView,
     PassphraseRequest,
     ResolveRequest,
+    SteerRequest,
     SubmitRequest,
     TemplateView,
     TokenView,
@@ -40,6 +42,7 @@ from perdure.intake import Intake
 from perdure.policy.authorize import Principal, Right, authorize
 from perdure.recovering import recover
 from perdure.runtime.messenger import Messenger
+from perdure.steering import Steerer
 from perdure.store.blobs import BlobStore
 from perdure.store.ledger import Ledger
 from perdure.store.reading import Reader
@@ -89,6 +92,7 @@ class Client:
         self.now = now
         self._blobs = blobs
         self._decider = decider
+        self.steerer = Steerer(ledger, blobs, decider)
         self._auditor = auditor
         self._is_embedded = is_embedded
         self._undoing = asyncio.Lock()
@@ -165,6 +169,19 @@ class Client:
         job = await self.job(principal, ref)
         await self._decider.look(job.job_id)
         return job
+
+    async def steer(self, principal: Principal, ref: str, request: SteerRequest) -> list[AgentView]:
+        """Say something to the agent at work on a job, pause it, turn its dial, give it more; return the job's agents.
+
+        Whoever asked for the job may, and whoever may decide; the dial is lowered by anybody who may see the job.
+
+        Raises:
+            Conflict: no agent works on it.
+        """
+        job = await asyncio.to_thread(self.ledger.job, ref)
+        await asyncio.to_thread(self.steerer.check, principal, job, request)
+        await self.steerer.steer(principal, job, request)
+        return await asyncio.to_thread(self.steerer.views, job.job_id)
 
     async def trust(self, principal: Principal, request: TrustRequest) -> TemplateView:
         """Let a repository's template run, by the digest of the text that the person has read.

@@ -5,12 +5,12 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Mapping
 from datetime import UTC, datetime
-from typing import Any
+from typing import Any, Literal
 
 from perdure.contracts import names
 from perdure.contracts.base import BlobRef, JsonDict
-from perdure.contracts.decisions import Decision, DecisionNotice, Edits, SignedDecision, Weighing
-from perdure.contracts.http import CancelRequest, DecideRequest, JobView, ResolveRequest
+from perdure.contracts.decisions import STEERING, Decision, DecisionNotice, Edits, SignedDecision, Weighing
+from perdure.contracts.http import CancelRequest, DecideRequest, JobView, ResolveRequest, SteerRequest
 from perdure.contracts.job import JobPhase, Poke
 from perdure.contracts.plan import Plan
 from perdure.errors import Conflict, NotFound, PerdureError, SetupError, UserError
@@ -100,6 +100,19 @@ class Decider:
             kind="cancel",
             job_id=job.job_id,
             comment=request.comment,
+        )
+        await self._tell_or_explain(signed)
+
+    async def steer(self, principal: Principal, job: JobView, request: SteerRequest) -> None:
+        """Write a word to the agent at work on a job, and wake it."""
+        signed = await asyncio.to_thread(
+            self._record,
+            principal,
+            request.passphrase,
+            id=request.decision_id,
+            kind=request.kind,
+            job_id=job.job_id,
+            comment=request.text,
         )
         await self._tell_or_explain(signed)
 
@@ -193,6 +206,8 @@ class Decider:
         elif decision.kind == "cancel":
             await self._wake(decision.job_id, Poke(about="cancel"))
             await self.look(decision.job_id)
+        elif decision.kind in STEERING:
+            await self._tell_agents(decision)
         elif decision.kind == "resolve":
             row = await asyncio.to_thread(self._ledger.plan, decision.digest)
             application = names.application_id(decision.job_id, row.round)
@@ -205,6 +220,9 @@ class Decider:
     async def _tell_gate(self, decision: Decision) -> Weighing | None:
         row = await asyncio.to_thread(self._ledger.plan, decision.digest)
         gate = row.gate_id or names.gate_id(decision.job_id, row.round)
+        if row.round >= names.CALL_ROUNDS:  # its agent waits for it, and weighs it when it looks
+            await self._poke(gate.rpartition("/")[0], Poke(about="gate"))
+            return None
         try:
             return await self._messenger.tell_gate(gate, DecisionNotice(decision_id=decision.id, digest=row.digest))
         except (NotFound, Conflict) as error:
@@ -217,6 +235,13 @@ class Decider:
             if row.state == OPEN:
                 await self._wake(decision.job_id, Poke(about="gate"))
             return None
+
+    async def _tell_agents(self, decision: Decision) -> None:
+        """Tell the agents at work on a job; they read what it was in the ledger."""
+        about: Literal["now", "message"] = "now" if decision.kind in ("interrupt", "pause") else "message"
+        for agent_id in await asyncio.to_thread(self._ledger.open_agents, decision.job_id):
+            if not await self._poke(agent_id, Poke(about=about)):
+                await self._wake(decision.job_id, Poke(about="gate"))
 
     async def _wake(self, job_id: str, poke: Poke) -> None:
         """Make a job look into the ledger, and start again what it waits for and lost; itself too, when it is lost."""

@@ -67,7 +67,9 @@ class JobWorkflow:
         """Run the stages. With a plan to decide, the job carries on as a new run before it waits."""
         if self._state.round > 1:  # nobody is asked about the next plan before its gate is open
             await self._note(JobPhase.drafting, self._state.note)
-        prepared: Prepared = await self._unless_cancelled(Stages(self._state, workflow.now()).prepare())
+        prepared: Prepared = await self._unless_cancelled(
+            Stages(self._state, workflow.now(), self._hear_agent).prepare()
+        )
         if prepared.failed:
             return await self._end(JobPhase.failed, prepared.failed)
         if prepared.plan is None:
@@ -110,6 +112,11 @@ class JobWorkflow:
         self._told.discard(child_id)  # before looking: what is said from now on is a new reason
         self._poked = False
         return was_told
+
+    async def _hear_agent(self, agent_id: str) -> None:
+        """Wait until an agent is said to have ended; who pokes meanwhile means the job."""
+        await workflow.wait_condition(lambda: agent_id in self._told)
+        self._told.discard(agent_id)
 
     async def _carry_on_waiting(self, was_told: bool) -> None:
         """The ledger knows of no end. If one was told, it was a lie, or the child was lied to and is ending."""

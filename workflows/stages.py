@@ -15,6 +15,7 @@ from perdure.contracts import names
 from perdure.contracts.base import BlobRef
 from perdure.contracts.job import JobOutline, JobState, PlanRef, PlanResult, SourceOutline, StepInput, StepResult
 from workflows.calls import call, cause_of
+from workflows.drafting import Hear, draft_with_agents
 
 _BATCH = 100
 """Activities scheduled in one workflow task (measured: 2,000 at once outlast the task's limit)."""
@@ -41,8 +42,9 @@ class StageFailure(Exception):
 class Stages:
     """Runs the stages of one round of one job."""
 
-    def __init__(self, state: JobState, at: datetime) -> None:
+    def __init__(self, state: JobState, at: datetime, hear: Hear) -> None:
         self._state = state
+        self._hear = hear
         self._at = at
         self._results: dict[str, BlobRef] = dict(state.results)
 
@@ -73,16 +75,18 @@ class Stages:
                 return analysis.summary
         drafts = 1 + (outline.redraft if outline.draft_has_agent else 0)
         red = ""
-        for _ in range(drafts):
-            red = await self._draft_and_verify(outline)
+        for attempt in range(drafts):
+            red = await self._draft_and_verify(outline, attempt)
             if not red:
                 return ""
         raise StageFailure(red)
 
-    async def _draft_and_verify(self, outline: JobOutline) -> str:
+    async def _draft_and_verify(self, outline: JobOutline, attempt: int) -> str:
         """Return which checks are red, one line; empty when all are green."""
-        if outline.has_draft:
-            limit = timedelta(seconds=outline.draft_limit_seconds)
+        limit = timedelta(seconds=outline.draft_limit_seconds)
+        if outline.draft_has_agent:
+            self._keep("draft", await draft_with_agents(self._step(), attempt, self._hear, limit))
+        elif outline.has_draft:
             self._keep("draft", await call(names.DRAFT, self._step(), StepResult, limit=limit))
         verdicts = await self._run_all(names.RUN_CHECK, "verify", outline.checks)
         red = [f"{name}: {verdict.summary}" for name, verdict in verdicts.items() if verdict.status == "failed"]

@@ -32,6 +32,14 @@ COMMANDS: Sections = {
         "withdraw": Entry("perdure.cli.decide:withdraw", "Take your approval back before it is used."),
         "resolve": Entry("perdure.cli.resolve:resolve", "Say what became of an effect nobody can tell."),
     },
+    "Steer": {
+        "say": Entry("perdure.cli.steer:say", "Say something to the agent at work on a job."),
+        "amend": Entry("perdure.cli.steer:amend", "Change what the agent is to do."),
+        "pause": Entry("perdure.cli.steer:pause", "Let the agent wait."),
+        "resume": Entry("perdure.cli.steer:resume", "Let a paused agent go on."),
+        "dial": Entry("perdure.cli.steer:dial", "Turn how much the agent may do alone."),
+        "more": Entry("perdure.cli.steer:more", "Give an agent more than its limits."),
+    },
     "Follow": {
         "jobs": Entry("perdure.cli.jobs:jobs", "List jobs and where they are."),
         "show": Entry("perdure.cli.show:show", "Show one job, live, stage by stage."),

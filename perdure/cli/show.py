@@ -7,6 +7,7 @@ from collections.abc import Iterator
 import click
 
 from perdure.cli import codes
+from perdure.cli.agents import write_agents
 from perdure.cli.attend import Attendant
 from perdure.cli.door import Door
 from perdure.cli.ending import plan_of, say_end
@@ -19,7 +20,7 @@ from perdure.cli.rounds import split_rounds
 from perdure.cli.session import Session, command
 from perdure.cli.story import Story
 from perdure.cli.words import clock, phase_span
-from perdure.contracts.http import EventView, JobView
+from perdure.contracts.http import AgentView, EventView, JobView
 from perdure.contracts.job import JobPhase
 
 
@@ -88,6 +89,7 @@ def _tell(session: Session, door: Door, job: JobView, *, every_round: bool) -> N
         for event in _read(session, door, job, after=begun):
             story.tell(event)
         story.finish()
+    write_agents(session.paper, door.get("/v1/agents", list[AgentView], ref=job.job_id))
     review = plan_of(door, job)
     if review is not None:
         for place in repositories_of(review):

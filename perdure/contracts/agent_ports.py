@@ -146,7 +146,7 @@ class Tool(Protocol):
         ...
 
     def run(self, arguments: JsonDict, context: ToolContext) -> ToolOutcome:
-        """Do it. ``arguments`` fit the schema.
+        """Do it. ``target`` has taken the arguments.
 
         Raises:
             ToolFault: it failed in a way the model can react to; becomes an ``error`` outcome with its text.

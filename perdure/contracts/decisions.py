@@ -8,7 +8,18 @@ from pydantic import Field
 
 from perdure.contracts.base import BlobRef, Contract, Digest, JsonDict, UtcTime
 
-DecisionKind = Literal["approve", "reject", "request_changes", "withdraw", "cancel", "resolve", "trust"]
+DecisionKind = Literal[
+    "approve", "reject", "request_changes", "withdraw", "cancel", "resolve", "trust",
+    "say", "interrupt", "amend", "pause", "resume", "dial", "more",
+]  # fmt: skip
+"""The second line steers an agent: what is said, the dial's new place or what is given more stands in ``comment``."""
+
+
+STEERING: tuple[DecisionKind, ...] = ("say", "interrupt", "amend", "pause", "resume", "dial", "more")
+"""Words to an agent at work."""
+
+MESSAGES: tuple[DecisionKind, ...] = ("say", "interrupt", "amend")
+"""Those that are put before the model."""
 
 
 class Decision(Contract):
@@ -19,7 +30,7 @@ class Decision(Contract):
     kind: DecisionKind
     job_id: str
     digest: str = ""
-    """The plan's digest, whole. Empty only for ``cancel``."""
+    """The plan's digest, whole. Empty for ``cancel`` and for words to an agent."""
     by: str
     """The principal's name."""
     groups: list[str] = []

@@ -170,6 +170,53 @@ class CancelRequest(Contract):
     passphrase: str = ""
 
 
+class SteerRequest(Contract):
+    """Speak to the agent that works on a job, or turn what it may do. Signed like a decision."""
+
+    decision_id: str = Field(pattern=r"^[a-z0-9][a-z0-9-]{0,63}$")
+    kind: Literal["say", "interrupt", "amend", "pause", "resume", "dial", "more"]
+    text: str = Field(default="", max_length=4000)
+    """The message; the dial's new place; JSON of the limits that grow (``contracts.agent.Limits``)."""
+    passphrase: str = ""
+
+
+class WordView(Contract):
+    """One word of a person's to an agent, and where it is."""
+
+    id: str
+    kind: str
+    by: str
+    at: UtcTime
+    text: str
+    turn: int = 0
+    """Whose request it was first in; 0: not delivered, or nothing to deliver."""
+
+
+class AgentView(Contract):
+    """One agent of a job: what it used, how it ended."""
+
+    agent_id: str
+    ordinal: int
+    """Which agent of its job, from 1."""
+    state: str
+    """``working``, ``parked``, or why it ended."""
+    sentence: str = ""
+    dial: str
+    turns: int
+    calls: int
+    tokens: int
+    cost_microdollars: int
+    unknown_cost: bool
+    models: list[str]
+    started_at: UtcTime
+    tools: dict[str, int]
+    """Calls by tool."""
+    trouble: dict[str, int]
+    """Calls by status, other than ok."""
+    words: list[WordView]
+    """What people said, oldest first."""
+
+
 class UndoRequest(Contract):
     """Make a job that takes another one back: a plan of its own."""
 

@@ -142,7 +142,8 @@ class Done(Contract):
 class Poke(Contract):
     """Look at the ledger again: something was written there for you. Carries no authority."""
 
-    about: Literal["cancel", "resolve", "gate", "look"] = "cancel"
+    about: Literal["cancel", "resolve", "gate", "look", "message", "now"] = "cancel"
+    """``now``: a call of a model in flight is given up, and asked again with what was written."""
 
 
 class PlanRef(Contract):

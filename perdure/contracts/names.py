@@ -13,6 +13,7 @@ THREAD_WORKFLOW = "perdure.thread"
 JOB_WORKFLOW = "perdure.job"
 GATE_WORKFLOW = "perdure.gate"
 APPLY_WORKFLOW = "perdure.apply"
+AGENT_WORKFLOW = "perdure.agent"
 
 # Updates and signals
 ADMIT_UPDATE = "admit"
@@ -45,6 +46,11 @@ READ_JOB = "read_job"
 ARCHIVE_JOB = "archive_job"
 CLAIM_ID = "claim_id"
 WEIGH_REQUESTS = "weigh_requests"
+OPEN_WORKSPACE = "open_workspace"
+ASK_MODEL = "ask_model"
+RUN_TOOL = "run_tool"
+CLOSE_AGENT = "close_agent"
+READ_AGENT = "read_agent"
 LOCAL_ACTIVITIES = frozenset(
     {
         ADMIT_JOB,
@@ -57,6 +63,7 @@ LOCAL_ACTIVITIES = frozenset(
         NOTE_JOB,
         READ_JOB,
         WEIGH_REQUESTS,
+        READ_AGENT,
     }
 )
 """What asks the ledger and nothing else takes milliseconds, less than the way over the server and back: it runs inside
@@ -69,6 +76,9 @@ STORE_TROUBLE = "StoreTrouble"
 CODE_ATTRIBUTE = "PerdureCode"
 """Search attribute (keyword) on every execution: the generation of workflow code that started it."""
 CODE_GENERATION = "1"
+
+CALL_ROUNDS = 1_000_000
+"""Rounds from here on are no drafts of a job: each is one call of an agent, which a person decides on."""
 
 _SAFE = re.compile(r"[^a-z0-9._-]+")
 
@@ -119,9 +129,15 @@ def application_id(job_id: str, round_number: int) -> str:
     return f"apply/{job.thread}/{job.request}/{round_number}"
 
 
+def agent_id(job_id: str, round_number: int, attempt: int, step: int) -> str:
+    """Workflow id of the agent of one draft step, in one attempt (from 0) at the draft of one round."""
+    job = JobId.parse(job_id)
+    return f"agent/{job.thread}/{job.request}/{round_number}.{attempt}.{step}"
+
+
 def job_of(workflow_id: str) -> str:
-    """The job's id that a gate or application belongs to; a job's own id is returned as it is."""
+    """The job's id that a gate, agent or application belongs to; a job's own id is returned as it is."""
     kind, thread, request, *_ = workflow_id.split("/")
-    if kind not in {"job", "gate", "apply"}:
+    if kind not in {"job", "gate", "apply", "agent"}:
         raise ValueError(f"{workflow_id!r} belongs to no job.")
     return str(JobId(thread, request))

@@ -107,8 +107,30 @@ class AgentLimits(Part):
     """Where an agent stops whatever it has done."""
 
     turns: int = Field(default=12, ge=1, le=1000, strict=True)
+    calls: int = Field(default=200, ge=1, le=20_000, strict=True)
+    """Tool calls."""
+    tokens: int = Field(default=2_000_000, ge=1, strict=True)
+    """In and out, over all turns."""
     cost_microdollars: Money = Field(default=500_000, alias="cost")
+    """A model without a known price stops here at once: unknown counts as too much."""
     wall: Duration = timedelta(minutes=10)
+    """Time parked for a person is not counted."""
+    idle: Duration = timedelta(days=7)
+    """How long it waits for a person."""
+
+
+class StepPermission(Part):
+    """May an agent call a tool on a target? Denials go first; what no rule speaks about is denied."""
+
+    decision: Literal["allow", "ask", "deny"]
+    tool: str = "*"
+    """Glob over the tool's name."""
+    target: str = "*"
+    """Glob over what the call touches: "file:src/**", "command:git push*", "host:example.org"."""
+    arguments: dict[str, str] = {}
+    """Argument name to a glob over its text."""
+    reason: str = ""
+    """Told to the model and to people."""
 
 
 class DraftStep(Part):
@@ -121,11 +143,21 @@ class DraftStep(Part):
     optional: bool = Field(default=False, strict=True)
     """Skipped, and said so, where no model is configured."""
     tools: list[str] = []
-    paths: list[str] = []
+    paths: list[str] | str = []
+    """Globs of what an agent may change, or one expression that gives them; empty: everything in the workspace."""
+    hosts: list[str] = []
+    """Hosts that an agent's `http.get` may reach."""
     done_when: list[Name] = []
     """Checks that end the agent's work; never its own word."""
     limits: AgentLimits = AgentLimits()
-    on_failure: Literal["fail", "keep_rule_result"] = "fail"
+    on_failure: Literal["fail", "keep_rule_result", "ask"] = "fail"
+    """``ask``: where a limit is met the job pauses, and a person may give more."""
+    model: str = ""
+    """Name of a configured model; empty: the default one."""
+    dial: Literal["observe", "confirm", "propose", "delegate"] = "propose"
+    """How much it may do alone at the start; `perdure dial` turns it while it works."""
+    permissions: list[StepPermission] = []
+    """Before what `tools` allows."""
 
     @model_validator(mode="after")
     def _check(self) -> DraftStep:
@@ -190,6 +222,11 @@ class Check(Part):
     """Also on the untouched base: was it red before?"""
     network: list[str] = []
     """Hosts that the sandbox opens."""
+    judges: Command | None = None
+    """Globs of files that judge: a command runs with those of the base, whatever the draft did to them.
+
+    Left out, or null: none; for a check that ends an agent's work tests, and what says how they are run.
+    """
     attempt_limit: Duration = timedelta(minutes=10)
 
     @model_validator(mode="after")

@@ -27,6 +27,8 @@ _RENDERED: tuple[tuple[tuple[str, ...], tuple[str, ...], bool], ...] = (
     (("analyze", "finish_message"), ("inputs", "job", "gather", "analyze"), False),
     (("draft", "message"), ("inputs", "job", "gather", "analyze"), False),
     (("draft", "steps", _ANY, "with"), ("inputs", "job", "gather", "analyze"), False),
+    (("draft", "steps", _ANY, "paths"), ("inputs", "job", "gather", "analyze"), True),
+    (("verify", "checks", _ANY, "judges"), ("inputs", "job", "gather", "analyze"), True),
     (("verify", "checks", _ANY, "with"), ("inputs", "job", "gather", "analyze", "draft"), False),
     (("verify", "checks", _ANY, "run"), ("inputs", "job", "gather", "analyze", "draft"), True),
     (("verify", "checks", _ANY, "http"), ("inputs", "job", "gather", "analyze", "draft"), False),

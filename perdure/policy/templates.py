@@ -146,8 +146,10 @@ def _check_unsupported(template: Template) -> Iterator[Problem]:
         if step.prompt and not (step.use and step.optional):
             yield ("analyze", "steps", name, "prompt"), f"A prompt {later}"
     for position, part in enumerate(template.draft.steps if template.draft else []):
-        if part.agent and not part.optional:
-            text = "An agent needs a model, and this version has none: say `optional: true`."
+        needed = ("done_when", "limits", "on_failure") if part.agent else ()
+        missing = [key for key in needed if key not in part.model_fields_set or not getattr(part, key)]
+        if missing:
+            text = f"An agent says when it is done, where it stops and what happens then: `{'`, `'.join(missing)}`."
             yield ("draft", "steps", position, "agent"), text
     yield from _check_checks(template, later)
     for position, apply in enumerate(template.apply):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from perdure.rules import git_history
+from perdure.rules import git_head, git_history
 from perdure.rules.base import Rule
 from perdure.rules.release import checks, drafting, propose, sources
 from perdure.rules.release.packages import checking as package_checking
@@ -14,6 +14,7 @@ from perdure.rules.release.packages import writing as package_writing
 def default_rules() -> dict[str, Rule]:
     """Return the rules that come with Perdure, by name."""
     rules = (
+        git_head.RULE,
         git_history.RULE,
         sources.FILES_RULE,
         sources.CHANGES_RULE,

@@ -12,6 +12,7 @@ from perdure.contracts.base import BlobRef
 from perdure.contracts.names import job_of
 from perdure.errors import Conflict, Refused
 from perdure.store import intents, schema
+from perdure.store.agents import has_open_agent, undelivered
 from perdure.store.chain import time_text
 from perdure.store.decisions import resolution_after
 from perdure.store.events import append_event, clean
@@ -192,6 +193,8 @@ def _refuse_forward(connection: Connection, begin: BeginEffect, job: Any, earlie
         raise Refused(f"{what}: job {job.number} was cancelled by {job.cancelled_by}.")
     if is_final(job):
         raise Refused(f"{what}: job {job.number} has ended as {job.phase!r}.")
+    if begin.irreversible and has_open_agent(connection, begin.job_id) and undelivered(connection, begin.job_id):
+        raise Refused(f"{what}: a person's message has not reached the agent yet, and this cannot be taken back.")
     if any(row.direction == "undo" for row in earlier):
         raise Refused(f"{what}: {begin.application_id} is being taken back.")
     ends = {row.index: row.state for row in earlier}

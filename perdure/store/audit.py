@@ -13,9 +13,11 @@ from sqlalchemy import Connection, Table, func, select
 from perdure.contracts.application import Receipt
 from perdure.contracts.base import BlobRef, JsonDict
 from perdure.contracts.http import AuditFinding, AuditReport
+from perdure.contracts.names import CALL_ROUNDS
 from perdure.contracts.plan import Plan, read_plan
 from perdure.errors import NotFound, Tampered
 from perdure.store import evidence, intents, permits, plans, schema
+from perdure.store.agents import all_agents
 from perdure.store.blobs import BlobStore
 from perdure.store.bundle import export_bundle, verify_bundle
 from perdure.store.chain import GENESIS
@@ -220,11 +222,14 @@ def _executions(connection: Connection) -> Iterator[tuple[str, bool, datetime]]:
     for job in jobs.values():
         yield job.job_id, job.phase.is_final, job.updated_at
     for plan in plans.all_plans(connection):
-        if plan.gate_id:
+        if plan.gate_id and plan.round < CALL_ROUNDS:  # a call's gate is its agent, see below
             yield plan.gate_id, plan.state != plans.OPEN, jobs[plan.job_id].updated_at
     for permit in permits.all_permits(connection):
-        if permit.state == "spent":
+        if permit.state == "spent" and not (permit.application_id or "").startswith("agent/"):
             yield permit.application_id, bool(permit.closed), jobs[permit.job_id].updated_at
+
+    for agent in all_agents(connection):
+        yield agent.agent_id, agent.end is not None, jobs[agent.job_id].updated_at
 
 
 def _missing(

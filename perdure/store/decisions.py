@@ -8,13 +8,14 @@ from typing import Any
 
 from sqlalchemy import Connection, Row, insert, select, update
 
-from perdure.contracts.decisions import Decision, SignedDecision
+from perdure.contracts.decisions import STEERING, Decision, SignedDecision
 from perdure.errors import Conflict, NotFound, UserError
 from perdure.store import permits, schema
+from perdure.store.agents import has_open_agent
 from perdure.store.chain import time_text
 from perdure.store.events import INSTALLATION, append_event, bodies_of
 from perdure.store.jobs import is_final, job_row
-from perdure.store.plans import OPEN, describe_end, plan_row
+from perdure.store.plans import OPEN, describe_end, plan_row, void_calls
 from perdure.store.rows import PlanRow
 
 
@@ -121,6 +122,9 @@ def _check(connection: Connection, decision: Decision, job: Row[Any], at: dateti
         if is_final(job):
             raise Conflict(f"Job {job.number} cannot be cancelled any more: it ended as {job.phase!r}.")
         return
+    if decision.kind in STEERING:
+        _check_word(connection, decision, job)
+        return
     plan = plan_row(connection, decision.digest)
     if plan.job_id != decision.job_id:
         raise Conflict(f"Plan {plan.digest[:8]} belongs to {plan.job_id}, not to {decision.job_id}.")
@@ -132,6 +136,15 @@ def _check(connection: Connection, decision: Decision, job: Row[Any], at: dateti
         raise _too_late(decision, plan, describe_end(plan), job.number)
     elif at >= plan.expires_at:
         raise _too_late(decision, plan, f"it expired {plan.expires_at}", job.number)
+
+
+def _check_word(connection: Connection, decision: Decision, job: Row[Any]) -> None:
+    """Nobody is told "accepted" while there is no agent that could hear it."""
+    if is_final(job) or not has_open_agent(connection, decision.job_id):
+        raise Conflict(
+            f"No agent works on job {job.number} (it is {job.phase!r}), so nobody would hear it. While its plan waits, "
+            "`perdure request-changes` sends it back with your words. Nothing was recorded."
+        )
 
 
 def _too_late(decision: Decision, plan: PlanRow, why: str, number: int) -> Conflict:
@@ -188,6 +201,8 @@ def _take_effect(connection: Connection, decision: Decision, position: int) -> N
     if decision.kind == "cancel":
         jobs = schema.jobs
         connection.execute(update(jobs).where(jobs.c.job_id == decision.job_id).values(cancelled_by=decision.by))
+    elif decision.kind == "amend":
+        void_calls(connection, decision.job_id)
     elif decision.kind == "withdraw":
         permits.withdraw_permit(connection, decision.digest, decision.by)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from datetime import datetime
+from typing import Any
 
 from sqlalchemy import Connection, delete, select, update
 
@@ -30,9 +31,19 @@ def erase_thread(connection: Connection, thread: str, by: str, at: datetime) -> 
     job_ids = select(jobs.c.job_id).where(jobs.c.thread == thread)
     connection.execute(update(schema.plans).where(schema.plans.c.job_id.in_(job_ids)).values(title=""))
     connection.execute(update(schema.intents).where(schema.intents.c.job_id.in_(job_ids)).values(detail=""))
+    _erase_agents(connection, thread, job_ids)
     body = {"thread": thread, "contents": erased}
     append_event(connection, thread=INSTALLATION, kind=ERASED, actor=by, body=body, at=at)
     return erased
+
+
+def _erase_agents(connection: Connection, thread: str, job_ids: Any) -> None:
+    """Delete what agents of the thread said, did and noted; that there were agents, and what they cost, stays."""
+    agents = select(schema.agents.c.agent_id).where(schema.agents.c.job_id.in_(job_ids))
+    for table in (schema.transcript, schema.agent_turns, schema.agent_calls):
+        connection.execute(delete(table).where(table.c.agent_id.in_(agents)))
+    connection.execute(update(schema.agents).where(schema.agents.c.job_id.in_(job_ids)).values(end_sentence=""))
+    connection.execute(delete(schema.notes).where(schema.notes.c.thread == thread))
 
 
 def _refuse_living(connection: Connection, thread: str) -> None:

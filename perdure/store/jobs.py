@@ -12,7 +12,7 @@ from sqlalchemy import Connection, Row, func, insert, select, update
 from perdure.contracts.base import JsonDict
 from perdure.contracts.http import JobView
 from perdure.contracts.job import Admission, AdmitInput, JobPhase, NoteInput
-from perdure.contracts.names import JobId
+from perdure.contracts.names import CALL_ROUNDS, JobId
 from perdure.errors import Conflict, NotFound, UserError
 from perdure.store import schema
 from perdure.store.chain import time_of, time_text
@@ -219,7 +219,9 @@ def _views(connection: Connection, rows: Sequence[Row[Any]]) -> list[JobView]:
 
 def _newest_plans(connection: Connection, job_ids: list[str]) -> dict[str, Row[Any]]:
     plans = schema.plans
-    query = select(plans).where(plans.c.job_id.in_(job_ids)).order_by(plans.c.round, plans.c.position)
+    # A call of an agent is shown while a person must decide on it; afterwards the job's own plan is its newest.
+    shown = (plans.c.round < CALL_ROUNDS) | (plans.c.state == "open")
+    query = select(plans).where(plans.c.job_id.in_(job_ids), shown).order_by(plans.c.position)
     return {row.job_id: row for row in connection.execute(query)}
 
 

@@ -16,7 +16,7 @@ from perdure.contracts.decisions import CloseGateInput, GateInput, SignedDecisio
 from perdure.contracts.http import EventView, JobView, TokenView
 from perdure.contracts.job import Admission, AdmitInput, JobState, NoteInput, PlanRef
 from perdure.contracts.plan import Envelope
-from perdure.store import access, arbiter, decisions, erasure, events, intents, jobs, permits, plans, standing
+from perdure.store import access, agents, arbiter, decisions, erasure, events, intents, jobs, permits, plans, standing
 from perdure.store.database import PATIENCE, Database
 from perdure.store.migrate import prepare_ledger
 from perdure.store.rows import BeginEffect, IntentRow, PermitRow, PlanRow, TargetBusy
@@ -147,10 +147,10 @@ class Ledger:
         with self.database.read() as connection:
             return plans.plans_like(connection, prefix)
 
-    def job_plans(self, job_id: str) -> list[PlanRow]:
-        """Return a job's plans, oldest first."""
+    def job_plans(self, job_id: str, *, calls: bool = False) -> list[PlanRow]:
+        """Return a job's plans, oldest first; with ``calls`` those of single calls of its agents after them."""
         with self.database.read() as connection:
-            return plans.job_plans(connection, job_id)
+            return plans.job_plans(connection, job_id, calls=calls)
 
     def thread_plans(self, thread: str, states: Collection[str]) -> list[PlanRow]:
         """Return the plans of a thread's jobs whose gates stand or ended so, oldest first."""
@@ -203,6 +203,11 @@ class Ledger:
         """Remember that the workflow was told."""
         with self.database.write() as connection:
             decisions.mark_told(connection, decision_id)
+
+    def open_agents(self, job_id: str) -> list[str]:
+        """Return the ids of the agents at work on a job, oldest first."""
+        with self.database.read() as connection:
+            return agents.open_agents(connection, job_id)
 
     # Permits and effects
 

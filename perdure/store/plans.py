@@ -11,6 +11,7 @@ from sqlalchemy import Connection, Row, func, insert, select, update
 from perdure.contracts.base import BlobRef
 from perdure.contracts.decisions import CloseGateInput, GateInput
 from perdure.contracts.job import PlanRef
+from perdure.contracts.names import CALL_ROUNDS
 from perdure.contracts.plan import Envelope
 from perdure.errors import Conflict, NotFound, UserError
 from perdure.store import schema
@@ -145,10 +146,12 @@ def plans_like(connection: Connection, prefix: str) -> list[PlanRow]:
     return [_plan(row) for row in connection.execute(query)]
 
 
-def job_plans(connection: Connection, job_id: str) -> list[PlanRow]:
-    """Return a job's plans, oldest first."""
+def job_plans(connection: Connection, job_id: str, *, calls: bool = False) -> list[PlanRow]:
+    """Return a job's plans, oldest first; with ``calls`` also those of single calls of its agents, which come last."""
     plans = schema.plans
     query = select(plans).where(plans.c.job_id == job_id).order_by(plans.c.round, plans.c.position)
+    if not calls:
+        query = query.where(plans.c.round < CALL_ROUNDS)
     return [_plan(row) for row in connection.execute(query)]
 
 
@@ -208,6 +211,13 @@ def _supersede_unopened(connection: Connection, job_id: str, round_number: int) 
     plans = schema.plans
     same_round = (plans.c.job_id == job_id, plans.c.round == round_number, plans.c.state == NOT_OPENED)
     connection.execute(update(plans).where(*same_round).values(state="superseded"))
+
+
+def void_calls(connection: Connection, job_id: str) -> None:
+    """Take back the questions about an agent's calls that nobody has answered: the goal is another one now."""
+    plans = schema.plans
+    asked = (plans.c.job_id == job_id, plans.c.round >= CALL_ROUNDS, plans.c.state.in_((OPEN, NOT_OPENED)))
+    connection.execute(update(plans).where(*asked).values(state="superseded"))
 
 
 def _set_state(connection: Connection, digest: str, state: str, **more: str) -> None:

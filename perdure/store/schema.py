@@ -5,7 +5,19 @@ Times are text in UTC with microseconds (:func:`perdure.store.chain.time_text`):
 
 from __future__ import annotations
 
-from sqlalchemy import Boolean, Column, ForeignKey, Index, Integer, LargeBinary, MetaData, String, Table, Text
+from sqlalchemy import (
+    BigInteger,
+    Boolean,
+    Column,
+    ForeignKey,
+    Index,
+    Integer,
+    LargeBinary,
+    MetaData,
+    String,
+    Table,
+    Text,
+)
 from sqlalchemy import UniqueConstraint as Unique
 
 metadata = MetaData(
@@ -177,6 +189,88 @@ trusted_templates = Table(
     Column("at", Text, nullable=False),
     Column("decision_id", Text, nullable=False),
 )
+
+agents = Table(
+    "agents",
+    metadata,
+    Column("agent_id", Text, primary_key=True),
+    Column("job_id", Text, ForeignKey("jobs.job_id"), nullable=False),
+    Column("ordinal", Integer, nullable=False),
+    Column("spec_sha256", String(64), nullable=False),
+    Column("spec_size", Integer, nullable=False),
+    Column("end_reason", Text, nullable=False),  # empty while it works
+    Column("end_sentence", Text, nullable=False),
+    Column("result_sha256", String(64)),
+    Column("result_size", Integer),
+    Column("started_at", Text, nullable=False),
+    Column("parked_at", Text),  # null: not waiting for a person
+    Column("parked_seconds", Integer, nullable=False),
+    Column("turns", Integer, nullable=False),
+    Column("calls", Integer, nullable=False),
+    Column("tokens", Integer, nullable=False),
+    Column("cost_microdollars", BigInteger, nullable=False),
+    Column("unknown_cost", Boolean, nullable=False),
+    Unique("job_id", "ordinal"),
+)
+"""One row an agent: what it has spent, and how it ended."""
+
+transcript = Table(
+    "transcript",
+    metadata,
+    Column("agent_id", Text, ForeignKey("agents.agent_id"), primary_key=True),
+    Column("number", Integer, primary_key=True, autoincrement=False),
+    Column("key", Text, nullable=False),
+    Column("body", Text, nullable=False),
+    Column("at", Text, nullable=False),
+    Unique("agent_id", "key"),
+)
+"""Each message once, whole; never changed."""
+
+agent_turns = Table(
+    "agent_turns",
+    metadata,
+    Column("agent_id", Text, ForeignKey("agents.agent_id"), primary_key=True),
+    Column("turn", Integer, primary_key=True, autoincrement=False),
+    Column("number", Integer, nullable=False),  # of the answer
+    Column("body", Text, nullable=False),  # contracts.agent_run.TurnRecord
+    Column("at", Text, nullable=False),
+)
+
+agent_calls = Table(
+    "agent_calls",
+    metadata,
+    Column("key", Text, primary_key=True),
+    Column("agent_id", Text, ForeignKey("agents.agent_id"), nullable=False),
+    Column("turn", Integer, nullable=False),
+    Column("position", Integer, nullable=False),
+    Column("tool", Text, nullable=False),
+    Column("state", Text, nullable=False),  # begun, asked, ended
+    Column("body", Text, nullable=False),  # contracts.agent_run.CallRecord
+    Column("at", Text, nullable=False),
+    Index(None, "agent_id", "turn"),
+)
+
+deliveries = Table(
+    "deliveries",
+    metadata,
+    Column("decision_id", Text, ForeignKey("decisions.id"), primary_key=True),
+    Column("job_id", Text, nullable=False),
+    Column("agent_id", Text, nullable=False),
+    Column("turn", Integer, nullable=False),
+    Column("at", Text, nullable=False),
+    Index(None, "job_id"),
+)
+"""Which turn's request a person's message was in."""
+
+notes = Table(
+    "notes",
+    metadata,
+    Column("thread", Text, primary_key=True),
+    Column("key", Text, primary_key=True),
+    Column("text", Text, nullable=False),
+    Column("at", Text, nullable=False),
+)
+"""What agents keep for the jobs of a thread that come after."""
 
 APPEND_ONLY = ("events", "chain")
 """Tables whose rows triggers protect against UPDATE, DELETE and being replaced."""

@@ -6,6 +6,7 @@ from itertools import takewhile
 
 from sqlalchemy import Connection, select
 
+from perdure.contracts import names
 from perdure.contracts.application import ApplicationStanding
 from perdure.contracts.base import BlobRef, JsonDict
 from perdure.contracts.job import AppliedPart, JobState, PlanRef
@@ -65,7 +66,9 @@ def gate_detail(connection: Connection, digest: str) -> str:
 def _asked_plans(connection: Connection, job_id: str) -> list[tuple[PlanRef, str]]:
     """Plans with how their gate stands, oldest first; without those that were replaced before anybody was asked."""
     plans = schema.plans
-    query = select(plans).where(plans.c.job_id == job_id, plans.c.state != "superseded")
+    query = select(plans).where(
+        plans.c.job_id == job_id, plans.c.state != "superseded", plans.c.round < names.CALL_ROUNDS
+    )
     rows = connection.execute(query.order_by(plans.c.round, plans.c.position)).all()
     bodies = bodies_of(connection, [row.position for row in rows])
     return [(PlanRef.model_validate(bodies[row.position]["plan"]), row.state) for row in rows]

@@ -50,7 +50,8 @@ class DraftCopy:
         self._base = base
         self._git_dir = folder / "git"
         self._root = folder / "tree"
-        self._written: set[bytes] = set()
+        self._list = folder / "written"
+        self._written = set(self._list.read_bytes().split(b"\0")) - {b""} if self._list.exists() else set()
 
     @property
     def root(self) -> Path:
@@ -73,6 +74,7 @@ class DraftCopy:
         if not write_entry(self._root, raw, found.mode if found else "100644", data, expected=found):
             raise StageFailed(f"{path} was changed by somebody else while the draft wrote it. Draft again.")
         self._written.add(raw)
+        self._list.write_bytes(b"\0".join(sorted(self._written)))
 
     def changes(self, blobs: Blobs) -> list[FileChange]:
         """What differs from the base, sorted by path; contents lie in ``blobs``.
@@ -181,6 +183,17 @@ def open_draft(repository: Repository, base: str, folder: Path) -> DraftCopy:
     """Make a private workspace in the empty ``folder`` holding ``base``'s files, raw: no filter, no line-end change."""
     git_dir = make_private(folder / "git", repository)
     check_out(git_dir, base, folder / "tree")
+    return DraftCopy(repository, base, folder)
+
+
+def reopen_draft(repository: Repository, base: str, folder: Path) -> DraftCopy:
+    """Return the private workspace that :func:`open_draft` made in ``folder``, as it was left.
+
+    Raises:
+        StageFailed: it is not there any more.
+    """
+    if not (folder / "tree").is_dir() or not (folder / "git").is_dir():
+        raise StageFailed(f"The workspace {folder} is gone, and with it what was drafted in it. Start the job again.")
     return DraftCopy(repository, base, folder)
 
 

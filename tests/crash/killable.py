@@ -20,7 +20,9 @@ import worker
 from perdure.effects.registry import default_effects
 from perdure.runtime.ready import WORKER, tell_ready
 from perdure.settings import read_settings
+from perdure.store.agents import Agents
 from perdure.store.ledger import Ledger
+from perdure.tools.registry import default_tools
 
 _POINT = re.compile(r"(?P<call>[a-z_.]+)(?:\[(?P<kind>[a-z._]+)\])?#(?P<nth>\d+):(?P<when>before|after)")
 
@@ -82,11 +84,17 @@ def main(data: Path, point: str) -> None:
     def effect_name(kind: str) -> Callable[[str, tuple[Any, ...]], str]:
         return lambda method, _args: f"effect.{method}[{kind}]"
 
+    def tool_name(name: str) -> Callable[[str, tuple[Any, ...]], str]:
+        return lambda method, _args: f"tool.{method}[{name}]"
+
     def ledger_name(method: str, args: tuple[Any, ...]) -> str:
         kind = getattr(args[0], "kind", "") if args else ""
         return f"ledger.{method}[{kind}]" if kind else f"ledger.{method}"
 
     effects = {kind: Wrapped(effect, effect_name(kind), killer) for kind, effect in default_effects().items()}
+    tools = {name: Wrapped(tool, tool_name(name), killer) for name, tool in default_tools().items()}
+    worker.default_tools = lambda: tools
+    worker.Agents = lambda database: Wrapped(Agents(database), lambda method, _args: f"agents.{method}", killer)
     open_ledger = Ledger.open
     worker.default_effects = lambda: effects
     worker.Ledger = type(

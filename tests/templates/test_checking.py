@@ -44,7 +44,11 @@ def test_a_template_of_what_is_installed_is_accepted() -> None:
         ("fine: {use: notes.check}", 'fine: {http: "http://x"}', "over HTTP is not run by this version"),
         ("run: [make, test]", "run: [make], network: [registry.example]", "Opening hosts"),
         ("use: notes.sum,", "prompt: x.md, use: notes.sum,", "A prompt is not run by this version"),
-        ("    - {use: notes.write", "    - {agent: x.md}\n    - {use: notes.write", "say `optional: true`"),
+        (
+            "    - {use: notes.write",
+            "    - {agent: x.md}\n    - {use: notes.write",
+            "`done_when`, `limits`, `on_failure`",
+        ),
         ("[{from: maintainers}]", "[{from: maintainers}]\n  remind: [1h]", "`remind` is not run"),
     ],
 )
@@ -126,7 +130,8 @@ def test_the_outline_has_what_the_workflow_must_know() -> None:
 
 def test_an_agent_counts_only_where_there_is_a_model() -> None:
     """Without a model a red check would be drafted again for nothing."""
-    text = changed("    - {use: notes.write", "    - {agent: x.md, optional: true}\n    - {use: notes.write")
+    agent = "{agent: x.md, done_when: [fine], limits: {turns: 3}, on_failure: fail}"
+    text = changed("    - {use: notes.write", f"    - {agent}\n    - {{use: notes.write")
     template = parse_template(text, path="t.yaml")
     assert not outline(template, spec_of(text), {}).draft_has_agent
     assert outline(template, spec_of(text), {}, has_model=True).draft_has_agent

@@ -1,0 +1,142 @@
+"""What all of an agent's activities read: its specification, people's verified words to it, where its workspace is."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+
+from activities.jobs import JsonBlobs
+from activities.ledger import Decisions
+from perdure.contracts.agent import CallTrace, Denial, Dial, Limits
+from perdure.contracts.agent_ports import ModelClient, Tool
+from perdure.contracts.agent_run import AgentSpec
+from perdure.contracts.base import BlobRef
+from perdure.contracts.decisions import Decision
+from perdure.policy.budgets import raise_limits
+from perdure.store.agents import AgentRow, Agents
+from perdure.store.ledger import Ledger
+
+ORDER = list(Dial)
+"""From least to most."""
+
+
+@dataclass(frozen=True)
+class Steering:
+    """What people said to an agent while it works, as verified now."""
+
+    words: tuple[Decision, ...]
+
+    @property
+    def cancelled_by(self) -> str:
+        """Who cancelled the job; empty: nobody."""
+        return next((word.by for word in self.words if word.kind == "cancel"), "")
+
+    @property
+    def paused_by(self) -> str:
+        """Who paused it and did not let it go on since; empty: it may work."""
+        last = next((word for word in reversed(self.words) if word.kind in ("pause", "resume")), None)
+        return last.by if last is not None and last.kind == "pause" else ""
+
+    def dial(self, first: Dial) -> Dial:
+        """The dial as last turned, ``first`` while nobody has."""
+        last = next((word for word in reversed(self.words) if word.kind == "dial"), None)
+        return Dial(last.comment) if last is not None else first
+
+    def limits(self, first: Limits) -> Limits:
+        """The limits with everything that was given since."""
+        for word in self.words:
+            if word.kind == "more":
+                first = raise_limits(first, read_more(word.comment))
+        return first
+
+
+@dataclass(frozen=True)
+class AgentDesk:
+    """What the activities of agents share."""
+
+    ledger: Ledger
+    blobs: JsonBlobs
+    decisions: Decisions
+    agents: Agents
+    models: ModelClient
+    tools: Mapping[str, Tool]
+    workspaces: Path
+
+    def spec(self, ref: BlobRef) -> AgentSpec:
+        """The agent's specification, as pinned."""
+        return _read_spec(self.blobs, ref)
+
+    def steering(self, job_id: str) -> Steering:
+        """People's words on a job whose signatures hold, oldest first."""
+        return Steering(tuple(self.decisions.on_job(job_id)))
+
+    def folder(self, agent_id: str) -> Path:
+        """The private workspace that an agent works in; the agents of one draft share it."""
+        return workspace_folder(self.workspaces, agent_id)
+
+    def denials(self, agent_id: str) -> tuple[Denial, ...]:
+        """Calls that a person denied, by target and effect, with how often they were wanted."""
+        found: dict[tuple[str, str], Denial] = {}
+        for record in self.agents.transcripts.calls(agent_id):
+            key = (record.effect_class, record.target)
+            if record.status == "denied" and record.verdict is not None and record.verdict.rule == "person":
+                found[key] = Denial.model_validate(
+                    {"effect_class": record.effect_class, "target": record.target, "reason": record.verdict.reason}
+                )
+            elif record.status == "denied" and key in found:
+                found[key] = found[key].model_copy(update={"times": found[key].times + 1})
+        return tuple(found.values())
+
+    def traces(self, agent_id: str, last: int) -> list[CallTrace]:
+        """The newest calls as loop detection sees them, oldest first."""
+        return [
+            CallTrace(
+                turn=record.turn,
+                tool=record.tool,
+                arguments_hash=record.arguments_hash,
+                answer_hash=record.answer_hash,
+                status=record.status,
+                changed=record.changed,
+            )
+            for record in self.agents.transcripts.calls(agent_id, last=last)
+            if record.status and record.status != "waits"
+        ]
+
+    def row(self, agent_id: str) -> AgentRow:
+        """The agent. Raises ``NotFound``."""
+        return self.agents.get(agent_id)
+
+
+def read_more(text: str) -> Limits:
+    """What a person gives more, as it was signed: JSON of the limits that grow."""
+    return Limits.model_validate({**dict.fromkeys(Limits.model_fields, 0), **json.loads(text)})
+
+
+def workspace_folder(workspaces: Path, agent_id: str) -> Path:
+    """The folder of the draft that an agent works on: named by job, round and attempt."""
+    draft = agent_id.rpartition(".")[0]
+    return workspaces / f"agent-{hashlib.sha256(draft.encode()).hexdigest()[:24]}"
+
+
+def now() -> datetime:
+    """The time, in UTC."""
+    return datetime.now(UTC)
+
+
+_SPECS: dict[str, AgentSpec] = {}
+_MOST_SPECS = 256
+
+
+def _read_spec(blobs: JsonBlobs, ref: BlobRef) -> AgentSpec:
+    """Content-addressed, so what was read once stays true; the last few are kept."""
+    found = _SPECS.get(ref.sha256)
+    if found is None:
+        found = AgentSpec.model_validate(blobs.get_json(ref))
+        while len(_SPECS) >= _MOST_SPECS:
+            _SPECS.pop(next(iter(_SPECS)))
+        _SPECS[ref.sha256] = found
+    return found

@@ -1,0 +1,229 @@
+"""How an agent's workflow and its activities speak: what to do next, by id and number; text stays in the store."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from pydantic import Field
+
+from perdure.contracts.agent import AgentEnd, CallVerdict, Dial, Limits, Permission, Spent, Usage
+from perdure.contracts.base import BlobRef, Contract, Digest, JsonDict, UtcTime
+from perdure.contracts.job import StepInput, StepResult
+from perdure.contracts.messages import OutcomeStatus
+from perdure.contracts.plan import ReviewRule
+
+MOST_CALLS = 32
+"""Calls of one answer that run; the rest are answered with an error, so that no payload grows without end."""
+
+
+class AgentSpec(Contract):
+    """What an agent is made from, pinned in a blob when it starts."""
+
+    agent_id: str
+    job_id: str
+    step: StepInput
+    """The job's round and results so far: what its checks and its template are read from."""
+    draft_step: int
+    """Position of the agent's step in the template's draft."""
+    charter: str
+    """The system message."""
+    goal: str
+    model: str = ""
+    tools: tuple[str, ...]
+    tool_digests: dict[str, Digest] = {}
+    """Definition of each tool when the agent began: another one by now is a new tool."""
+    paths: tuple[str, ...] = ()
+    hosts: tuple[str, ...] = ()
+    permissions: tuple[Permission, ...] = ()
+    dial: Dial = Dial.propose
+    done_when: tuple[str, ...]
+    """Names of checks."""
+    limits: Limits = Limits()
+    on_limit: Literal["end", "ask"] = "end"
+    """``ask``: where a limit is met it parks and a person may give more."""
+    base_commit: str = ""
+    requester: str
+    template: str
+    template_digest: Digest
+    review: ReviewRule
+    """Who decides on calls that ask."""
+
+
+class AgentState(Contract):
+    """What an agent's workflow carries over continue-as-new; its input too. Numbers and ids, never text."""
+
+    agent_id: str
+    job_id: str
+    spec: BlobRef
+    turn: int = 1
+    """The next one."""
+    number: int = 2
+    """Number of the next message in the transcript; 0 and 1 are the charter and the goal."""
+    waiting: tuple[CallHeader, ...] = ()
+    """Calls of the turn before that wait for a person; the others of it have ended."""
+
+
+class CallHeader(Contract):
+    """One call of a turn."""
+
+    turn: int
+    position: int
+    number: int
+    """Where its result goes in the transcript."""
+    answer: int
+    """Number of the message that asks for it."""
+    tool: str = Field(max_length=80)
+    limit_seconds: int = 120
+    grace_seconds: int = 0
+
+
+class TurnInput(Contract):
+    """Ask the model once. The same again finds its own answer in the store."""
+
+    agent_id: str
+    job_id: str
+    spec: BlobRef
+    turn: int
+    number: int
+
+
+class TurnResult(Contract):
+    """What came of a turn."""
+
+    number: int
+    """Of the next message, results of ``calls`` counted."""
+    calls: tuple[CallHeader, ...] = ()
+    end: AgentEnd | None = None
+    """It stops here; nobody was asked."""
+    parked: str = Field(default="", max_length=500)
+    """Why it waits for a person ("paused by ana"); nobody was asked, and the same turn is asked for again."""
+
+
+class CallInput(Contract):
+    """Run one call. The same again finds its own answer, or says what became of it."""
+
+    agent_id: str
+    job_id: str
+    spec: BlobRef
+    call: CallHeader
+
+
+class CallResult(Contract):
+    """What became of a call; the text is in the transcript."""
+
+    status: OutcomeStatus | Literal["waits"]
+    """``waits``: a person must decide on plan ``digest`` first, or answer a question."""
+    until: UtcTime | None = None
+    """With ``waits``: when nobody has to be waited for any more."""
+    pause: bool = False
+    """It insists on what a person denied."""
+
+
+class WorkspaceInput(Contract):
+    """Draft on from template step ``part``: rules run at once, until an agent's turn comes or nothing is left."""
+
+    step: StepInput
+    attempt: int = 0
+    """Which draft of the round, from 0: a red check sends back to draft."""
+    part: int = 0
+    findings: BlobRef | None = None
+    """Of the steps before (a JSON list of text)."""
+
+
+class WorkspaceResult(Contract):
+    """The draft, or the agent that works on it next."""
+
+    draft: StepResult | None = None
+    agent: AgentState | None = None
+    part: int = 0
+    """Where to go on once the agent has ended."""
+    findings: BlobRef | None = None
+
+
+class CloseAgentInput(Contract):
+    """Look whether the agent is done, or end it for ``end``."""
+
+    agent_id: str
+    job_id: str
+    spec: BlobRef
+    turn: int
+    """The last one that was asked for."""
+    number: int
+    end: AgentEnd | None = None
+    """``None``: the model stopped asking for calls; the checks say whether that is the end."""
+    for_good: bool = False
+    """Nobody is asked for more."""
+
+
+class CloseAgentResult(Contract):
+    """What comes next: ``goes_on`` when checks are red or a message came, ``parked`` when a person may give more."""
+
+    state: Literal["ended", "goes_on", "parked"]
+    number: int
+    until: UtcTime | None = None
+    """With ``parked``: when nobody is waited for any more."""
+
+
+class AgentQuestion(Contract):
+    """How does an agent stand, by the ledger?"""
+
+    agent_id: str
+
+
+class AgentStanding(Contract):
+    """How an agent stands. ``end`` is ``None`` while it works."""
+
+    agent_id: str = ""
+    end: AgentEnd | None = None
+    spent: Spent = Spent()
+    result: BlobRef | None = None
+
+
+# Rows of the store
+
+
+class TurnRecord(Contract):
+    """One model call that was answered."""
+
+    turn: int
+    number: int
+    """Of the answer."""
+    sent: int
+    """How many messages were in the request."""
+    model: str
+    finish: str
+    usage: Usage
+    cost_microdollars: int | None
+    notes: tuple[str, ...] = ()
+    delivered: tuple[str, ...] = ()
+    """Ids of people's messages that were in a request for the first time."""
+    result: TurnResult
+
+
+class CallRecord(Contract):
+    """One call, from before it begins until it has ended."""
+
+    key: str
+    turn: int
+    position: int
+    tool: str
+    tool_digest: str = ""
+    effect_class: str = "external"
+    target: str = ""
+    arguments_hash: str = ""
+    verdict: CallVerdict | None = None
+    attempts: int = 0
+    digest: str = ""
+    """Plan that a person decides on, where one must."""
+    status: OutcomeStatus | Literal["waits", ""] = ""
+    answer_hash: str = ""
+    changed: bool = False
+    summary: str = ""
+    late: JsonDict | None = None
+    """The outcome of a call that had been answered with "running"."""
+    began_at: UtcTime | None = None
+    ended_at: UtcTime | None = None
+
+
+AgentState.model_rebuild()
+WorkspaceResult.model_rebuild()

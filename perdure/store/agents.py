@@ -1,0 +1,384 @@
+"""What agents are, spend and come to, in the ledger's database. Every write may be asked for again."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from sqlalchemy import Connection, Row, func, insert, select, update
+
+from perdure.contracts.agent import AgentEnd, Spent
+from perdure.contracts.agent_run import AgentSpec, AgentStanding, CallRecord, TurnRecord
+from perdure.contracts.base import BlobRef
+from perdure.contracts.decisions import MESSAGES
+from perdure.contracts.job import JobPhase, NoteInput
+from perdure.contracts.names import JobId
+from perdure.errors import Conflict, NotFound
+from perdure.store import schema
+from perdure.store.chain import time_of, time_text
+from perdure.store.database import Database
+from perdure.store.events import append_event
+from perdure.store.jobs import is_final, job_row, note_job
+from perdure.store.transcripts import Line, Transcripts, append_lines, find_call
+
+_AGENT = "agent"
+
+
+@dataclass(frozen=True)
+class AgentRow:
+    """One agent."""
+
+    agent_id: str
+    job_id: str
+    ordinal: int
+    """Which agent of its job, from 1."""
+    spec: BlobRef
+    end: AgentEnd | None
+    result: BlobRef | None
+    started_at: datetime
+    parked_at: datetime | None
+    parked_seconds: int
+    spent: Spent
+
+    def wall_seconds(self, now: datetime) -> int:
+        """How long it has worked: since its start, time parked for a person not counted."""
+        until = self.parked_at or now
+        return int((until - self.started_at).total_seconds()) - self.parked_seconds
+
+
+class Agents:
+    """Reads and writes agents; their transcripts are beside it."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+        self.transcripts = Transcripts(database)
+
+    def open(self, spec: AgentSpec, ref: BlobRef, lines: Sequence[Line], *, at: datetime) -> AgentRow:
+        """Write a new agent and its first messages; an agent that is there is only returned.
+
+        Raises:
+            Conflict: its job has ended, or its id was used with another spec.
+        """
+        with self._database.write() as connection:
+            found = find_agent(connection, spec.agent_id)
+            if found is None:
+                _insert_agent(connection, spec, ref, at)
+                append_lines(connection, spec.agent_id, lines, at)
+            elif found.spec != ref:
+                raise Conflict(f"{spec.agent_id} was started with another specification. Nothing was written.")
+            return _get(connection, spec.agent_id)
+
+    def get(self, agent_id: str) -> AgentRow:
+        """Return an agent. Raises ``NotFound``."""
+        with self._database.read() as connection:
+            return _get(connection, agent_id)
+
+    def find(self, agent_id: str) -> AgentRow | None:
+        """Return an agent, if it was opened."""
+        with self._database.read() as connection:
+            return find_agent(connection, agent_id)
+
+    def of_job(self, job_id: str) -> list[AgentRow]:
+        """Return a job's agents, oldest first."""
+        agents = schema.agents
+        query = select(agents).where(agents.c.job_id == job_id).order_by(agents.c.ordinal)
+        with self._database.read() as connection:
+            return [_row(row) for row in connection.execute(query)]
+
+    def standing(self, agent_id: str) -> AgentStanding:
+        """Return how an agent stands; one that was never opened stands as open."""
+        row = self.find(agent_id)
+        if row is None:
+            return AgentStanding(agent_id=agent_id)
+        return AgentStanding(agent_id=agent_id, end=row.end, spent=row.spent, result=row.result)
+
+    def add_lines(self, agent_id: str, lines: Sequence[Line], *, at: datetime) -> None:
+        """Write messages that belong to no call and no answer."""
+        with self._database.write() as connection:
+            append_lines(connection, agent_id, lines, at)
+
+    def deliver(
+        self, agent_id: str, turn: int, lines: Sequence[Line], decision_ids: Sequence[str], *, at: datetime
+    ) -> None:
+        """Write what is new for a request, people's messages with the record that this turn delivers them."""
+        with self._database.write() as connection:
+            agent = _get(connection, agent_id)
+            append_lines(connection, agent_id, lines, at)
+            for decision_id in decision_ids:
+                _write_delivery(connection, agent, turn, decision_id, at)
+
+    def end_turn(
+        self, agent_id: str, record: TurnRecord, answer: Line, refused: Sequence[Line], *, at: datetime
+    ) -> TurnRecord:
+        """Write an answer and what it cost, with what calls that never run are answered.
+
+        An earlier answer of the same turn stands, and is returned.
+        """
+        turns, agents = schema.agent_turns, schema.agents
+        with self._database.write() as connection:
+            query = select(turns.c.body).where(turns.c.agent_id == agent_id, turns.c.turn == record.turn)
+            body = connection.execute(query).scalar_one_or_none()
+            if body is not None:
+                return TurnRecord.model_validate_json(body)
+            append_lines(connection, agent_id, [answer, *refused], at)
+            values = {"turn": record.turn, "number": record.number, "body": record.model_dump_json()}
+            connection.execute(insert(turns).values(agent_id=agent_id, at=time_text(at), **values))
+            tokens = (record.usage.input_tokens or 0) + (record.usage.output_tokens or 0)
+            spent: dict[str, Any] = {
+                "turns": agents.c.turns + 1,
+                "tokens": agents.c.tokens + tokens,
+                "cost_microdollars": agents.c.cost_microdollars + (record.cost_microdollars or 0),
+            }
+            if record.cost_microdollars is None:
+                spent["unknown_cost"] = True
+            connection.execute(update(agents).where(agents.c.agent_id == agent_id).values(**spent))
+        return record
+
+    def begin_call(self, agent_id: str, record: CallRecord, *, at: datetime) -> CallRecord:
+        """Count an attempt of a call, before it begins; return the record as it was found before, or the new one.
+
+        The first attempt is 1. Whoever finds a higher one knows that an earlier attempt began and told no end.
+        """
+        with self._database.write() as connection:
+            found = find_call(connection, record.key)
+            if found is not None and found.status not in ("", "waits"):
+                return found
+            attempts = (found.attempts if found else 0) + 1
+            begun = record.model_copy(update={"attempts": attempts, "began_at": (found or record).began_at or at})
+            _write_call(connection, agent_id, begun, "begun", at)
+            return begun
+
+    def ask_about(self, agent_id: str, record: CallRecord, *, at: datetime) -> None:
+        """Write that a person must decide on a call before it begins."""
+        with self._database.write() as connection:
+            _write_call(connection, agent_id, record, "asked", at)
+
+    def end_call(self, agent_id: str, record: CallRecord, line: Line, *, at: datetime) -> CallRecord:
+        """Write how a call ended, with its message; an earlier end stands, and is returned."""
+        agents = schema.agents
+        with self._database.write() as connection:
+            found = find_call(connection, record.key)
+            if found is not None and found.status not in ("", "waits"):
+                return found
+            append_lines(connection, agent_id, [line], at)
+            ended = record.model_copy(update={"ended_at": at})
+            _write_call(connection, agent_id, ended, "ended", at)
+            connection.execute(update(agents).where(agents.c.agent_id == agent_id).values(calls=agents.c.calls + 1))
+        return ended
+
+    def note_late(self, agent_id: str, record: CallRecord, *, at: datetime) -> None:
+        """Keep the outcome of a call that had been answered with "running"; the next turn tells it."""
+        with self._database.write() as connection:
+            _write_call(connection, agent_id, record, "ended", at)
+
+    def undelivered(self, job_id: str) -> list[str]:
+        """Return ids of people's messages that no request has held yet, oldest first."""
+        with self._database.read() as connection:
+            return undelivered(connection, job_id)
+
+    def deliveries(self, job_id: str) -> dict[str, tuple[str, int]]:
+        """Return (agent, turn) of each delivered message of a job, by the message's id."""
+        deliveries = schema.deliveries
+        with self._database.read() as connection:
+            rows = connection.execute(select(deliveries).where(deliveries.c.job_id == job_id))
+            return {row.decision_id: (row.agent_id, row.turn) for row in rows}
+
+    def park(self, agent_id: str, phase: JobPhase, why: str, step: int, *, at: datetime) -> None:
+        """Stop the clock and say in the list of jobs what is waited for; once per (agent, step)."""
+        agents = schema.agents
+        with self._database.write() as connection:
+            row = _get(connection, agent_id)
+            open_ones = (agents.c.agent_id == agent_id, agents.c.parked_at.is_(None))
+            connection.execute(update(agents).where(*open_ones).values(parked_at=time_text(at)))
+            _note(connection, row, phase, why, step, at)
+
+    def unpark(self, agent_id: str, step: int, *, at: datetime) -> None:
+        """Let the clock go on, and say so; once per (agent, step). A no-op when it goes."""
+        agents = schema.agents
+        with self._database.write() as connection:
+            row = _get(connection, agent_id)
+            if row.parked_at is not None:
+                seconds = row.parked_seconds + int((at - row.parked_at).total_seconds())
+                values = {"parked_at": None, "parked_seconds": seconds}
+                connection.execute(update(agents).where(agents.c.agent_id == agent_id).values(**values))
+                _note(connection, row, JobPhase.drafting, "", step, at)
+
+    def close(self, agent_id: str, end: AgentEnd, result: BlobRef | None, *, at: datetime) -> AgentEnd | None:
+        """Write how an agent ended; an earlier end stands. ``None``: a person's message is undelivered, so it goes on.
+
+        Only an agent that says it is done waits for that; a limit or a cancel ends it all the same.
+        """
+        with self._database.write() as connection:
+            row = _get(connection, agent_id)
+            if row.end is not None:
+                return row.end
+            if end.reason in ("done", "answered") and undelivered(connection, row.job_id):
+                return None
+            _write_end(connection, row, end, result, at)
+        return end
+
+
+def find_agent(connection: Connection, agent_id: str) -> AgentRow | None:
+    """Return an agent, if there is one."""
+    agents = schema.agents
+    row = connection.execute(select(agents).where(agents.c.agent_id == agent_id)).one_or_none()
+    return _row(row) if row is not None else None
+
+
+def all_agents(connection: Connection) -> list[AgentRow]:
+    """Return every agent there ever was."""
+    agents = schema.agents
+    return [_row(row) for row in connection.execute(select(agents).order_by(agents.c.started_at))]
+
+
+def open_agents(connection: Connection, job_id: str) -> list[str]:
+    """Return the ids of the agents at work on a job, oldest first."""
+    agents = schema.agents
+    query = select(agents.c.agent_id).where(agents.c.job_id == job_id, agents.c.end_reason == "")
+    return list(connection.execute(query.order_by(agents.c.ordinal)).scalars())
+
+
+def has_open_agent(connection: Connection, job_id: str) -> bool:
+    """Whether an agent works on a job now."""
+    agents = schema.agents
+    query = select(agents.c.agent_id).where(agents.c.job_id == job_id, agents.c.end_reason == "")
+    return connection.execute(query.limit(1)).first() is not None
+
+
+def undelivered(connection: Connection, job_id: str) -> list[str]:
+    """Return ids of people's messages to a job that no request has held yet, oldest first."""
+    decisions, deliveries = schema.decisions, schema.deliveries
+    query = (
+        select(decisions.c.id)
+        .outerjoin(deliveries, deliveries.c.decision_id == decisions.c.id)
+        .where(
+            decisions.c.job_id == job_id,
+            decisions.c.kind.in_(MESSAGES),
+            deliveries.c.decision_id.is_(None),
+        )
+        .order_by(decisions.c.position)
+    )
+    return list(connection.execute(query).scalars())
+
+
+def _insert_agent(connection: Connection, spec: AgentSpec, ref: BlobRef, at: datetime) -> None:
+    agents = schema.agents
+    job = job_row(connection, spec.job_id)
+    if is_final(job):
+        raise Conflict(f"Job {job.number} has ended as {job.phase!r}; no agent starts on it.")
+    count = select(func.count()).select_from(agents).where(agents.c.job_id == spec.job_id)
+    ordinal = int(connection.execute(count).scalar_one()) + 1
+    connection.execute(
+        insert(agents).values(
+            agent_id=spec.agent_id,
+            job_id=spec.job_id,
+            ordinal=ordinal,
+            spec_sha256=ref.sha256,
+            spec_size=ref.size_bytes,
+            end_reason="",
+            end_sentence="",
+            started_at=time_text(at),
+            parked_seconds=0,
+            turns=0,
+            calls=0,
+            tokens=0,
+            cost_microdollars=0,
+            unknown_cost=False,
+        )
+    )
+    body = {"agent_id": spec.agent_id, "spec": ref.model_dump(), "tools": list(spec.tools), "dial": spec.dial.value}
+    _append(connection, spec.agent_id, spec.job_id, "agent.started", body, "open", at)
+
+
+def _note(connection: Connection, row: AgentRow, phase: JobPhase, why: str, step: int, at: datetime) -> None:
+    if not is_final(job_row(connection, row.job_id)):  # a job that was cancelled meanwhile stays so
+        note = NoteInput(job_id=row.job_id, step=step, phase=phase, summary=why[:500])
+        note_job(connection, note, row.agent_id, at)
+
+
+def _write_delivery(connection: Connection, agent: AgentRow, turn: int, decision_id: str, at: datetime) -> None:
+    deliveries = schema.deliveries
+    found = connection.execute(select(deliveries).where(deliveries.c.decision_id == decision_id)).first()
+    if found is not None:
+        return
+    connection.execute(
+        insert(deliveries).values(
+            decision_id=decision_id, job_id=agent.job_id, agent_id=agent.agent_id, turn=turn, at=time_text(at)
+        )
+    )
+    body = {"agent_id": agent.agent_id, "decision_id": decision_id, "turn": turn}
+    _append(connection, agent.agent_id, agent.job_id, "message.delivered", body, f"deliver.{decision_id}", at)
+
+
+def _write_call(connection: Connection, agent_id: str, record: CallRecord, state: str, at: datetime) -> None:
+    calls = schema.agent_calls
+    values = {"state": state, "body": record.model_dump_json(), "at": time_text(at)}
+    changed = connection.execute(update(calls).where(calls.c.key == record.key).values(**values)).rowcount
+    if not changed:
+        about = {"turn": record.turn, "position": record.position, "tool": record.tool}
+        connection.execute(insert(calls).values(key=record.key, agent_id=agent_id, **about, **values))
+
+
+def _write_end(connection: Connection, row: AgentRow, end: AgentEnd, result: BlobRef | None, at: datetime) -> None:
+    agents = schema.agents
+    values: dict[str, Any] = {"end_reason": end.reason, "end_sentence": end.sentence, "parked_at": None}
+    if result is not None:
+        values |= {"result_sha256": result.sha256, "result_size": result.size_bytes}
+    connection.execute(update(agents).where(agents.c.agent_id == row.agent_id).values(**values))
+    body = {
+        "agent_id": row.agent_id,
+        "reason": end.reason,
+        "sentence": end.sentence,
+        "spent": row.spent.model_dump(),
+        "undelivered": undelivered(connection, row.job_id),
+    }
+    _append(connection, row.agent_id, row.job_id, "agent.ended", body, "close", at)
+
+
+def _append(
+    connection: Connection, agent_id: str, job_id: str, kind: str, body: dict[str, Any], step: str, at: datetime
+) -> None:
+    thread = JobId.parse(job_id).thread
+    append_event(
+        connection,
+        thread=thread,
+        kind=kind,
+        actor=_AGENT if kind.startswith("agent.call") else "perdure",
+        body=body,
+        job_id=job_id,
+        workflow_id=agent_id,
+        step=step,
+        at=at,
+    )
+
+
+def _get(connection: Connection, agent_id: str) -> AgentRow:
+    row = find_agent(connection, agent_id)
+    if row is None:
+        raise NotFound(f"There is no agent {agent_id}. `perdure show JOB` names a job's agents.")
+    return row
+
+
+def _row(row: Row[Any]) -> AgentRow:
+    result = BlobRef(sha256=row.result_sha256, size_bytes=row.result_size) if row.result_sha256 else None
+    end = AgentEnd(reason=row.end_reason, sentence=row.end_sentence) if row.end_reason else None
+    return AgentRow(
+        agent_id=row.agent_id,
+        job_id=row.job_id,
+        ordinal=row.ordinal,
+        spec=BlobRef(sha256=row.spec_sha256, size_bytes=row.spec_size),
+        end=end,
+        result=result,
+        started_at=time_of(row.started_at),
+        parked_at=time_of(row.parked_at) if row.parked_at else None,
+        parked_seconds=row.parked_seconds,
+        spent=Spent(
+            turns=row.turns,
+            calls=row.calls,
+            tokens=row.tokens,
+            cost_microdollars=row.cost_microdollars,
+            unknown_cost=row.unknown_cost,
+        ),
+    )

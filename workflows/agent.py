@@ -1,0 +1,195 @@
+"""An agent: ask the model, run what it asks for, until the named checks are green or a limit is met.
+
+Text never comes by here: the transcript lies in the store, and this workflow knows turns, numbers and ids. One activity
+for the model and one for each call a turn, nothing else; so history grows by a constant, and the run continues as new.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from datetime import datetime, timedelta
+
+from temporalio import workflow
+from temporalio.exceptions import ActivityError, is_cancelled_exception
+
+from perdure.contracts import names
+from perdure.contracts.agent import AgentEnd
+from perdure.contracts.agent_run import (
+    AgentState,
+    CallHeader,
+    CallInput,
+    CallResult,
+    CloseAgentInput,
+    CloseAgentResult,
+    TurnInput,
+    TurnResult,
+)
+from perdure.contracts.job import ChildEvent, Poke
+from workflows.calls import call, cause_of, check_place, tell
+
+_MODEL_LIMIT = timedelta(minutes=20)
+_CHECKS_LIMIT = timedelta(hours=1)
+_MARGIN = timedelta(seconds=60)
+"""Beside a tool's own limit: waiting for its turn in the workspace, writing what it came to."""
+
+
+class Over(Exception):
+    """The agent has ended, by the ledger. Never leaves this module."""
+
+
+@workflow.defn(name=names.AGENT_WORKFLOW)
+class AgentWorkflow:
+    """One run is many turns; the ledger says when it is over."""
+
+    @workflow.init
+    def __init__(self, state: AgentState) -> None:
+        check_place(state.agent_id)
+        self._state = state
+        self._poked = False
+        self._interrupted = False
+
+    @workflow.run
+    async def run(self, state: AgentState) -> AgentState:
+        """Turn after turn; end by telling the job."""
+        try:
+            await self._work()
+        except Over:
+            pass
+        except ActivityError as error:
+            await self._close(AgentEnd(reason="failed", sentence=cause_of(error)[:500]), for_good=True)
+        await tell(state.job_id, ChildEvent(child_id=state.agent_id, seq=1, state="ended"))
+        return self._state
+
+    async def _work(self) -> None:
+        """Raises ``Over``."""
+        while True:
+            if self._state.waiting:
+                await self._run_waiting()
+            turn = await self._ask()
+            if turn.parked:
+                await self._wait_for_people()
+            elif turn.end is not None:
+                await self._stop(turn.end)
+            elif turn.calls:
+                await self._run_calls(turn)
+            else:
+                await self._finish(turn)
+            if workflow.info().is_continue_as_new_suggested():
+                workflow.continue_as_new(self._state)
+
+    async def _ask(self) -> TurnResult:
+        """Ask the model; a person who says so interrupts it, and it is asked again with what was said."""
+        while True:
+            task = asyncio.create_task(call(names.ASK_MODEL, self._turn(), TurnResult, limit=_MODEL_LIMIT))
+            if not await self._is_interrupted(task):
+                return task.result()
+            task.cancel()
+            try:
+                return await task
+            except (ActivityError, asyncio.CancelledError) as error:
+                if not is_cancelled_exception(error):
+                    raise
+
+    async def _is_interrupted(self, task: asyncio.Task[TurnResult]) -> bool:
+        """Wait for the end of a model call, or for somebody who does not want to."""
+        self._interrupted = False
+        await workflow.wait_condition(lambda: task.done() or self._interrupted)
+        return not task.done()
+
+    async def _run_calls(self, turn: TurnResult) -> None:
+        """All calls of an answer beside each other; those that wait for a person do not hold up the others."""
+        results = await asyncio.gather(*(self._run_call(header) for header in turn.calls))
+        waiting = [header for header, found in zip(turn.calls, results, strict=True) if found.status == "waits"]
+        self._advance(turn.number, waiting)
+        await self._pause_if_insisting(results)
+        if waiting:
+            await self._run_waiting(_first(results))
+
+    async def _run_waiting(self, until: datetime | None = None) -> None:
+        """Wait for people until every call that needs them is decided and has run."""
+        while self._state.waiting:
+            if until is not None:
+                await self._wait_for_people(until)
+            results = await asyncio.gather(*(self._run_call(header) for header in self._state.waiting))
+            pairs = zip(self._state.waiting, results, strict=True)
+            left = tuple(header for header, found in pairs if found.status == "waits")
+            self._state = self._state.model_copy(update={"waiting": left})
+            await self._pause_if_insisting(results)
+            until = _first(results)
+
+    async def _run_call(self, header: CallHeader) -> CallResult:
+        state = self._state
+        question = CallInput(agent_id=state.agent_id, job_id=state.job_id, spec=state.spec, call=header)
+        return await call(names.RUN_TOOL, question, CallResult, limit=timedelta(seconds=header.limit_seconds) + _MARGIN)
+
+    async def _pause_if_insisting(self, results: list[CallResult]) -> None:
+        if any(found.pause for found in results):
+            await self._stop(AgentEnd(reason="denied", sentence="It insists on what a person denied."))
+
+    async def _finish(self, turn: TurnResult) -> None:
+        """The model stopped asking for calls: the checks say whether that is the end."""
+        closed = await self._close(None, number=turn.number)
+        self._advance(closed.number)
+
+    async def _stop(self, end: AgentEnd) -> None:
+        """A limit is met: it is over, or a person may give more."""
+        closed = await self._close(end)
+        if closed.state == "parked" and not await self._wait_for_people(closed.until):
+            idle = AgentEnd(reason="idle", sentence=f"Nobody answered. {end.sentence}"[:500])
+            await self._close(idle, for_good=True)
+
+    async def _close(
+        self, end: AgentEnd | None, *, number: int | None = None, for_good: bool = False
+    ) -> CloseAgentResult:
+        """Raises ``Over`` when it has ended."""
+        state = self._state
+        question = CloseAgentInput(
+            agent_id=state.agent_id,
+            job_id=state.job_id,
+            spec=state.spec,
+            turn=state.turn,
+            number=state.number if number is None else number,
+            end=end,
+            for_good=for_good,
+        )
+        closed = await call(names.CLOSE_AGENT, question, CloseAgentResult, limit=_CHECKS_LIMIT)
+        if closed.state == "ended":
+            raise Over
+        return closed
+
+    async def _wait_for_people(self, until: datetime | None = None) -> bool:
+        """Until somebody wrote something, or ``until``; whether somebody did."""
+        left = until - workflow.now() if until is not None else None
+        try:
+            await workflow.wait_condition(lambda: self._poked, timeout=left)
+        except TimeoutError:
+            return False
+        self._poked = False
+        return True
+
+    def _advance(self, number: int, waiting: list[CallHeader] | None = None) -> None:
+        update = {"turn": self._state.turn + 1, "number": number, "waiting": tuple(waiting or ())}
+        self._state = self._state.model_copy(update=update)
+
+    def _turn(self) -> TurnInput:
+        state = self._state
+        about = {"agent_id": state.agent_id, "job_id": state.job_id, "spec": state.spec}
+        return TurnInput(turn=state.turn, number=state.number, **about)
+
+    @workflow.signal(name=names.POKE_SIGNAL)
+    def poke(self, poke: Poke) -> None:
+        """Something was written to the ledger: look. Carries no authority."""
+        self._poked = True
+        if poke.about in ("now", "cancel"):
+            self._interrupted = True
+
+    @workflow.query(name=names.STATE_QUERY)
+    def state(self) -> AgentState:
+        """Where it is."""
+        return self._state
+
+
+def _first(results: list[CallResult]) -> datetime | None:
+    """When the first of the calls that wait need not be waited for any more."""
+    ends = [found.until for found in results if found.status == "waits" and found.until is not None]
+    return min(ends, default=None)

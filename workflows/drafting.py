@@ -1,0 +1,49 @@
+"""A draft with agents in it: rules run in an activity, each agent is a workflow of its own that the job hears from."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from datetime import timedelta
+
+from temporalio import workflow
+
+from perdure.contracts import names
+from perdure.contracts.agent_run import AgentQuestion, AgentStanding, AgentState, WorkspaceInput, WorkspaceResult
+from perdure.contracts.job import Poke, StepInput, StepResult
+from workflows.calls import call, poke, start_child
+
+Hear = Callable[[str], Awaitable[None]]
+"""Waits until a child is said to have ended."""
+
+
+_LIE = timedelta(seconds=1)
+"""How long an agent has to end, after it was said to have ended and the ledger knew nothing of it."""
+
+
+async def draft_with_agents(step: StepInput, attempt: int, hear: Hear, limit: timedelta) -> StepResult:
+    """Run the draft's steps in their order; what an agent came to is asked of the ledger."""
+    work = WorkspaceInput(step=step, attempt=attempt)
+    while True:
+        found = await call(names.OPEN_WORKSPACE, work, WorkspaceResult, limit=limit)
+        if found.draft is not None:
+            return found.draft
+        assert found.agent is not None  # it is one or the other
+        await _run_agent(found.agent, hear)
+        work = work.model_copy(update={"part": found.part, "findings": found.findings})
+
+
+async def _run_agent(agent: AgentState, hear: Hear) -> None:
+    """Keep an agent at work until the ledger says that it has ended."""
+    question = AgentQuestion(agent_id=agent.agent_id)
+    try:
+        while True:
+            await start_child(names.AGENT_WORKFLOW, agent, agent.agent_id)
+            await hear(agent.agent_id)
+            standing = await call(names.READ_AGENT, question, AgentStanding)
+            if standing.end is not None:
+                return
+            await workflow.sleep(_LIE)
+    except asyncio.CancelledError:
+        await poke(agent.agent_id, Poke(about="cancel"))  # it finds the cancel in the ledger
+        raise
