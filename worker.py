@@ -52,7 +52,7 @@ from perdure.store.agents import Agents
 from perdure.store.blobs import BlobStore
 from perdure.store.ledger import Ledger
 from perdure.store.signing import public_keys
-from perdure.tools.registry import default_tools
+from perdure.tools.registry import open_tools
 from perdure.workspace.sandbox import Sandbox
 from workflows.agent import AgentWorkflow
 from workflows.apply import ApplyWorkflow
@@ -103,7 +103,7 @@ def build_activities(
     )
     gates, sandbox = LedgerActivities(ledger, blobs, decisions), functools.cache(Sandbox.find)
     drafts = WorkspaceActivities(tools, settings.workspaces, sandbox)
-    desk = AgentDesk(ledger, blobs, decisions, agents, models, default_tools(), settings.workspaces)
+    desk = AgentDesk(ledger, blobs, decisions, agents, models, open_tools(settings), settings.workspaces)
     rooms = [
         gates,
         RuleActivities(tools),

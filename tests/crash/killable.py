@@ -93,7 +93,7 @@ def main(data: Path, point: str) -> None:
 
     effects = {kind: Wrapped(effect, effect_name(kind), killer) for kind, effect in default_effects().items()}
     tools = {name: Wrapped(tool, tool_name(name), killer) for name, tool in default_tools().items()}
-    worker.default_tools = lambda: tools
+    worker.open_tools = lambda _settings: tools
     worker.Agents = lambda database: Wrapped(Agents(database), lambda method, _args: f"agents.{method}", killer)
     open_ledger = Ledger.open
     worker.default_effects = lambda: effects
