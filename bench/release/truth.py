@@ -17,6 +17,12 @@ from perdure.workspace.git import Repository
 _WORD = re.compile(r"[a-z0-9]{3,}")
 _NUMBER = re.compile(r"#(\d+)\b")
 _COMMIT = re.compile(r"\b[0-9a-f]{7,40}\b")
+_NO_CHANGE = re.compile(
+    r"(?:resolves|closes|fixes|refs?|implements|co-authored-by|signed-off-by):? .*"
+    r"|.*\b(?:full changelog|made their first contribution|all notable changes)\b.*",
+    re.IGNORECASE | re.DOTALL,
+)
+"""Lines of a section that tell of no change: footers that came along from a commit, thanks, links to comparisons."""
 _ALIKE = 0.6
 """Share of the smaller text's words that must be common for the two to tell the same."""
 
@@ -39,7 +45,7 @@ def read_truth(repository: Repository, commit: str, folder: str, version: str) -
     except UserError:
         return []
     items = section_items(text, version, changelog["format"]) if changelog["format"] in MARKUPS else []
-    return [item for _, item in items or [] if _WORD.search(item.lower())]
+    return [item for _, item in items or [] if _WORD.search(item.lower()) and not _NO_CHANGE.match(item.strip("*_ "))]
 
 
 def count_recall(items: Sequence[str], entries: Sequence[Entry]) -> Recall:

@@ -6,7 +6,7 @@ from perdure.contracts.base import JsonDict
 from perdure.rules.base import Rule, RuleContext, RuleResult
 from perdure.rules.git_branch import find_branch, list_tags, refuse_unready
 from perdure.rules.git_commits import read_commits
-from perdure.rules.git_past import read_past_releases, read_pattern
+from perdure.rules.git_past import read_past_releases, read_past_sections, read_pattern
 from perdure.rules.git_remote import read_remote, refuse_behind
 from perdure.rules.git_scopes import name_disagreements
 from perdure.rules.git_tree import open_input, package_path
@@ -41,7 +41,8 @@ def gather_history(arguments: JsonDict, context: RuleContext) -> RuleResult:
     remote = read_remote(repository, str(arguments.get("remote", context.inputs.get("remote", "origin")) or ""))
     refuse_behind(repository, remote, ref, head)
     refuse_unknown_releases(remote, names, last, form, scheme)
-    habits = learn_habits(read_past_releases(repository, names, last, form, scheme, path))
+    past = read_past_releases(repository, names, last, form, scheme, path)
+    habits = learn_habits(past, read_past_sections(repository, head, path) if past else {})
     last, commits = begin_at_announced(
         last, read_commits(repository, head, since=last.commit, path=path), names, form, scheme
     )

@@ -6,9 +6,12 @@ from collections.abc import Sequence
 from datetime import date
 from itertools import pairwise
 
+from perdure.errors import UserError
 from perdure.rules.git_branch import list_refs
 from perdure.rules.git_commits import Commit, read_commits, read_tag_commits
+from perdure.rules.git_tree import CommitTree
 from perdure.rules.release.calver import DatedVersion, guess_pattern
+from perdure.rules.release.changelog_files import read_released
 from perdure.rules.release.habits import PastRelease
 from perdure.rules.release.last_release import LastRelease
 from perdure.rules.release.tags import ReleaseTag, TagForm, find_release_tags
@@ -17,6 +20,8 @@ from perdure.workspace.git import Repository
 
 _MOST_RELEASES = 40
 _MOST_COMMITS = 4000
+_MOST_SECTIONS = 20
+"""More than the habits look at: sections of pre-releases and of other branches stand between."""
 
 
 def read_past_releases(
@@ -34,6 +39,17 @@ def read_past_releases(
     reached = [tag for tag in tags if f"refs/tags/{tag.name}" in merged][: _MOST_RELEASES + 1]
     at = read_tag_commits(repository)
     return _split(_read(repository, last.commit, reached, at, path), reached[::-1], at, last, scheme)
+
+
+def read_past_sections(repository: Repository, head: str, path: str) -> dict[str, list[str]]:
+    """Return the items of the changelog's latest sections in ``head``, by version; empty where they cannot be read.
+
+    Why they cannot is told by the source that the changelog is written after.
+    """
+    try:
+        return read_released(CommitTree(repository, head, path), _MOST_SECTIONS)
+    except UserError:
+        return {}
 
 
 def read_pattern(repository: Repository, names: Sequence[str], form: TagForm, scheme: VersionScheme) -> str:
@@ -78,7 +94,7 @@ def _split(
         if own and not (is_cut and at.get(before.name, "") not in by_id):
             ordered = sorted((by_id[name] for name in own), key=lambda commit: place[commit.id])
             is_alike = is_zero_major(scheme, before.version) == is_zero_major(scheme, last.version)
-            past.append(PastRelease(ordered, step, is_alike))
+            past.append(PastRelease(ordered, step, is_alike, release.version))
     return past
 
 

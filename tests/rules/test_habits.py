@@ -77,9 +77,60 @@ def test_quiet_releases_are_made_where_they_were_made_before() -> None:
     assert [(entry.section, entry.bump) for entry in entries] == [("Other", "patch")] * 2
 
 
+def test_what_a_project_lists_itself_is_listed() -> None:
+    """Where its own changelog has refactorings but no chores, the next section has them too; each is a patch."""
+    past = [
+        PastRelease(
+            [commit(f"refactor: part {number} (#{number})"), commit(f"chore: tool {number}")], "patch", version="1"
+        )
+        for number in range(4)
+    ]
+    habits = learn_habits(past, {"1": [f"**Part {number}** ([#{number}](there))" for number in range(4)] + ["words"]})
+    assert habits.listed == {"refactor": True, "chore": False}
+    entries, _ = read_commit_entries([commit("fix: x"), commit("refactor: y"), commit("chore: z")], habits)
+    assert [(entry.section, entry.text, entry.bump) for entry in entries] == [
+        ("Fixed", "x", "patch"),
+        ("Changed", "y", "patch"),
+    ]
+    assert learn_habits(past, {"2": ["part 1"]}).listed == {} and learn_habits(past[:3], {"1": ["Part 1"]}).listed == {}
+
+
+def test_a_proposal_lists_what_the_changelog_lists(tmp_path: Path) -> None:
+    """The changelog of the planned commit tells it."""
+    path = make_repository(tmp_path)
+    save(path, "feat: begin")
+    tag(path, "v1.0.0")
+    save(path, "fix: a")
+    for part in ("one", "two", "three", "four"):
+        save(path, f"docs: words on {part}")
+    save(path, "chore(release): 1.0.1", {"CHANGELOG.md": LISTED})
+    tag(path, "v1.0.1")
+    save(path, "docs: words on five")
+    save(path, "fix: b")
+    assert [entry["text"] for entry in ReleaseRun(path, tmp_path).propose()["entries"]] == ["b", "words on five"]
+
+
+LISTED = """# Changelog
+
+## 1.0.1
+
+- a
+- words on one
+- words on two
+- words on three
+- words on four
+
+## 1.0.0
+
+- begin
+"""
+
+
 def test_habits_travel_as_json() -> None:
     """A gathered value gives back the habits that were learnt."""
-    habits = learn_habits([released("feat(words): x")] * 4 + [released("docs: x")])
+    past = [released("feat(words): x")] * 4 + [PastRelease([commit("docs: x")] * 4, "patch", version="1")]
+    habits = learn_habits(past, {"1": ["x"]})
+    assert habits.listed == {"docs": True}
     assert habits_from_json(habits.to_json()) == habits and habits.quiet == 1
 
 

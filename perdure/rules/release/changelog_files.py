@@ -54,6 +54,22 @@ def describe_changelog(tree: CommitTree) -> tuple[JsonDict, list[str]]:
     return first or (_describe(join(tree.folder, NEW_NAME), "absent"), [])
 
 
+def read_released(tree: CommitTree, most: int) -> dict[str, list[str]]:
+    """Return the items of a changelog's topmost ``most`` versions, by version as written; empty where none has any.
+
+    Raises:
+        UserError: the changelog is a symbolic link.
+    """
+    for _, ending, data in _find_files(tree):
+        _, changelog = _read(decode_changelog(data).removeprefix("\ufeff"), _ENDINGS[ending])
+        if changelog is not None and changelog.versions:
+            return {
+                one.version: [text for _, text in read_items(changelog.lines[one.body : one.end], changelog.markup)]
+                for one in changelog.versions[:most]
+            }
+    return {}
+
+
 def _find_files(tree: CommitTree) -> Iterator[tuple[str, str, bytes]]:
     """(path, ending, bytes) of every file with a changelog's name, in the order in which they count."""
     is_first = True

@@ -52,7 +52,7 @@ def _write(signal: Signal, habits: Habits, *, lists_prose: bool) -> Entry | None
     if typed is None:
         return _make(signal, "Other", signal.commit.subject, "patch") if lists_prose else None
     if step is None:
-        return None
+        return _make_quiet(signal) if habits.lists(signal) else None
     section = LISTED[typed.type][0] if typed.type in LISTED else "Changed"
     text = f"{typed.description}: {typed.breaking_note}" if typed.breaking_note else typed.description
     return _make(signal, section, text, step)
@@ -64,7 +64,11 @@ def _list_quiet(signals: Sequence[Signal], habits: Habits) -> list[Entry]:
     shipped = [signal for signal in typed if _is_shipped(signal)]
     listed = typed if habits.quiet and not shipped else shipped
     chosen = [signal for signal in signals if signal.typed is None or signal in listed]
-    return [_make(signal, "Changed" if signal in shipped else "Other", _describe(signal), "patch") for signal in chosen]
+    return [_make_quiet(signal) for signal in chosen]
+
+
+def _make_quiet(signal: Signal) -> Entry:
+    return _make(signal, "Changed" if _is_shipped(signal) else "Other", _describe(signal), "patch")
 
 
 def _is_shipped(signal: Signal) -> bool:

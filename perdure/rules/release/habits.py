@@ -5,6 +5,7 @@ Nothing here is a setting: a habit is what the project's own tags show, and the 
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -20,6 +21,10 @@ _FEWEST = 2
 """One release may have been a slip. Two alike are a policy: asked for more, projects were misread for months."""
 _SHARE = (3, 4)
 """At least three of four must agree: up to three releases, all."""
+_FEWEST_LISTED = 4
+_NO_CHANGELOG: Mapping[str, Sequence[str]] = {}
+_WORD = re.compile(r"[^\W_]+")
+_REQUEST = re.compile(r" *\([#!]\d+\)$")
 
 
 @dataclass(frozen=True)
@@ -32,6 +37,7 @@ class PastRelease:
     """What the project really made of them."""
     is_alike: bool = True
     """Whether its step tells of the next one: both in initial development (0.x), or both after it."""
+    version: str = ""
 
 
 @dataclass(frozen=True)
@@ -59,6 +65,8 @@ class Habits:
     """By key: ``feat``, ``feat(dict)``, ``breaking``."""
     quiet: int = 0
     """Releases that held nothing but changes that users do not notice."""
+    listed: Mapping[str, bool] = field(default_factory=dict)
+    """By key of a type that the common convention does not list: whether the project's own changelog does."""
 
     def find(self, signal: Signal) -> tuple[str, Habit] | None:
         """The most special habit about a change; ``None`` when there is none."""
@@ -69,18 +77,27 @@ class Habits:
         found = self.find(signal) if signal.step is not None else None
         return found[1].step if found else signal.step
 
+    def lists(self, signal: Signal) -> bool:
+        """Whether the project's changelog lists changes of a kind that is not listed by its type alone."""
+        return next((self.listed[key] for key in signal.keys if key in self.listed), False)
+
     def to_json(self) -> JsonDict:
         """Return plain JSON; inverse of :func:`habits_from_json`."""
-        return {"steps": {key: vars(habit) for key, habit in self.steps.items()}, "quiet": self.quiet}
+        steps = {key: vars(habit) for key, habit in self.steps.items()}
+        return {"steps": steps, "quiet": self.quiet, "listed": dict(self.listed)}
 
 
 def habits_from_json(value: JsonDict) -> Habits:
     """Return the habits that :meth:`Habits.to_json` wrote."""
-    return Habits({key: Habit(**habit) for key, habit in value["steps"].items()}, value["quiet"])
+    steps = {key: Habit(**habit) for key, habit in value["steps"].items()}
+    return Habits(steps, value["quiet"], value.get("listed", {}))  # values gathered by an earlier code lack the last
 
 
-def learn_habits(releases: Sequence[PastRelease]) -> Habits:
-    """Learn from releases, oldest first. Only a release whose step one kind of change decided alone tells of it."""
+def learn_habits(releases: Sequence[PastRelease], changelog: Mapping[str, Sequence[str]] = _NO_CHANGELOG) -> Habits:
+    """Learn from releases, oldest first. Only a release whose step one kind of change decided alone tells of it.
+
+    ``changelog`` gives the items that the project's own changelog has for a release, by version.
+    """
     seen: dict[str, list[Bump]] = {}
     quiet = 0
     for release in releases:
@@ -90,7 +107,34 @@ def learn_habits(releases: Sequence[PastRelease]) -> Habits:
         for key in _shared_keys(deciding) if release.is_alike else ():
             seen.setdefault(key, []).append(release.step)
     habits = {key: habit for key, steps in seen.items() if (habit := _settle(steps[-_WINDOW:]))}
-    return Habits(habits, quiet)
+    return Habits(habits, quiet, learn_listed(releases[-_WINDOW:], changelog))
+
+
+def learn_listed(releases: Sequence[PastRelease], changelog: Mapping[str, Sequence[str]]) -> dict[str, bool]:
+    """Return, of kinds of change that are not listed by their type, whether ``changelog`` lists three in four of them.
+
+    A change is listed when an item of its release's section holds its description, word by word. By key of the kind;
+    those of which fewer than four changes were in releases that have a section are left out.
+    """
+    seen: dict[str, list[bool]] = {}
+    for release in releases:
+        items = [_join_words(item) for item in changelog.get(release.version, ())]
+        for signal in read_signals(release.commits)[0] if items else ():
+            told = any(_describe(signal) in item for item in items)
+            for key in signal.keys if signal.step is None else ():
+                seen.setdefault(key, []).append(told)
+    return {
+        key: sum(told) * _SHARE[1] >= len(told) * _SHARE[0] for key, told in seen.items() if len(told) >= _FEWEST_LISTED
+    }
+
+
+def _describe(signal: Signal) -> str:
+    return _join_words(_REQUEST.sub("", signal.typed.description) if signal.typed else "")
+
+
+def _join_words(text: str) -> str:
+    """Only its words, with a blank around each: marks, links and wrapping aside."""
+    return f" {' '.join(_WORD.findall(text.casefold()))} "
 
 
 def _find_deciding(signals: Sequence[Signal]) -> list[Signal]:
