@@ -26,6 +26,9 @@ from workflows.calls import call, cause_of, check_place, tell
 _LOOK_FIRST, _LOOK_LONGEST = timedelta(seconds=2), timedelta(minutes=10)
 """Between two looks at an effect that somebody outside has to finish; the pause doubles until somebody pokes."""
 
+_LONGEST = timedelta(hours=24)
+"""For an effect whose limit was not told here: its command has one of its own, and a dead worker misses heartbeats."""
+
 _MARGIN = timedelta(seconds=60)
 """Beside an effect's own limit: waiting for its lock, probing, verifying, writing the receipt."""
 
@@ -134,7 +137,7 @@ class ApplyWorkflow:
     async def _apply_effect(self, index: int, direction: Direction) -> EffectOutcome:
         about = {"ref": self._application.ref, "index": index, "direction": direction}
         question = EffectInput.model_validate({**self._key(), **about})
-        limit = timedelta(seconds=self._limits[index] if index < len(self._limits) else 600) + _MARGIN
+        limit = (timedelta(seconds=self._limits[index]) if index < len(self._limits) else _LONGEST) + _MARGIN
         try:
             return await call(names.APPLY_EFFECT, question, EffectOutcome, limit=limit)
         except ActivityError as error:
