@@ -17,6 +17,9 @@ from perdure.contracts.base import BlobRef, JsonDict
 from perdure.contracts.plan import Inverse
 from perdure.errors import EffectUnknown, EffectWaiting
 
+SECRET_MARK = "secret:"
+"""Before a secret's name among an effect's ways out."""
+
 
 class Found(StrEnum):
     """What a probe found in the world."""

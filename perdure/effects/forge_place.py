@@ -10,9 +10,8 @@ from urllib.parse import quote, urlsplit
 
 from perdure.contracts.base import JsonDict
 from perdure.effects.arguments import repository_of
-from perdure.effects.base import EffectContext, EffectRequest
+from perdure.effects.base import SECRET_MARK, EffectContext, EffectRequest
 from perdure.effects.http_call import Answer, Http, place_of, read_base_url
-from perdure.effects.shell_run import SECRET_MARK
 from perdure.errors import EffectFailed, UserError
 from perdure.workspace.remotes import find_remote
 

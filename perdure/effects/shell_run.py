@@ -15,7 +15,18 @@ from typing import Any, ClassVar
 from perdure.contracts.base import JsonDict
 from perdure.contracts.plan import Inverse
 from perdure.effects.arguments import blob_in, command_argument, know_arguments, repository_in
-from perdure.effects.base import EffectContext, EffectDraft, EffectRequest, Finished, Found, Probe, problems_of
+from perdure.effects.base import (
+    SECRET_MARK,
+    EffectContext,
+    EffectDraft,
+    EffectRequest,
+    Finished,
+    Found,
+    Probe,
+    problems_of,
+)
+from perdure.effects.http_call import place_of
+from perdure.effects.published import await_shown, look_at, read_published
 from perdure.errors import EffectFailed, EffectUnknown, PerdureError, UserError
 from perdure.settings import host_environment
 from perdure.workspace.commands import Command, LimitMet, run_command
@@ -24,8 +35,6 @@ from perdure.workspace.sandbox import Sandbox, refuse_network
 
 _PROBE_LIMIT = timedelta(minutes=1)
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*\Z")
-SECRET_MARK = "secret:"
-"""Before a secret's name among an effect's ways out."""
 
 
 class ShellRun:
@@ -44,17 +53,22 @@ class ShellRun:
             refuse_network(request.arguments.get("network") or [])
             Sandbox.find()
         run = command_argument(request, "run", request.arguments.get("run"))
+        published = read_published(request)
+        _refuse_published(request, published)
         body: JsonDict = {
             "run": run,
             "env": _environment(request),
             "secrets": _secrets(request),
             "on_worker": on_worker,
-            "probe": _optional(request, "probe", request.probe),
+            "probe": None if published else _optional(request, "probe", request.probe),
             "require": _optional(request, "require", request.require),
             "gone": False,
             "limit_seconds": max(1, int(request.attempt_limit.total_seconds() * 0.9)),
             "content": {key: request.draft[key] for key in ("repository", "commit", "pack")} if request.draft else None,
         }
+        if published:
+            body |= {"published": published, "settle_seconds": published["within_seconds"]}
+        hosts = [place_of(published["url"])] if published else []
         return EffectDraft(
             body=body,
             summary=" ".join(run)[:200],
@@ -63,7 +77,7 @@ class ShellRun:
             requires=[f"`{' '.join(body['require'])}` ends with 0"] if body["require"] else [],
             artifacts=[pack] if body["content"] and (pack := blob_in(body["content"], "pack")) else [],
             runs_on="worker" if on_worker else "sandbox",
-            ways_out=[f"{SECRET_MARK}{name}" for name in sorted(set(body["secrets"].values()))],
+            ways_out=[*hosts, *(f"{SECRET_MARK}{name}" for name in sorted(set(body["secrets"].values())))],
         )
 
     def _inverse(self, request: EffectRequest, body: JsonDict) -> Inverse:
@@ -82,7 +96,9 @@ class ShellRun:
         return Inverse(summary=" ".join(argv)[:200], kind=self.kind, version=self.version, body=back)
 
     def check(self, body: JsonDict, context: EffectContext) -> list[str]:
-        """The template's ``require`` command, where there is one, ends with 0."""
+        """The template's ``require`` command, where there is one, ends with 0; an index can be asked."""
+        if "published" in body and (probe := self.probe(body, context)).found in (Found.unknown, Found.foreign):
+            return [probe.detail]
         if not body["require"]:
             return []
         try:
@@ -92,7 +108,9 @@ class ShellRun:
         return [] if done.code == 0 else [f"`{' '.join(body['require'])}` ended with {done.code}: {_tail(done)}"]
 
     def probe(self, body: JsonDict, context: EffectContext) -> Probe:
-        """Run the template's probe. Without one nothing can be told."""
+        """Run the template's probe, or ask its index. Without one nothing can be told."""
+        if "published" in body:
+            return _turned(body, look_at(body["published"]))
         if not body["probe"]:
             return Probe(Found.unknown, "the template gives no probe for this command")
         try:
@@ -113,16 +131,44 @@ class ShellRun:
         argv, env, cwd = _prepare(body, body["run"], context, limit)
         done = context.runner.run(argv, env=env, cwd=cwd, limit=limit)
         log = _scrub(done.output, context.secrets)
-        if done.code != 0 and (probe := self.probe(body, context)).found is not Found.done:
+        if done.code != 0 and (probe := self._settled(body, context)).found is not Found.done:
             kind = EffectFailed if probe.found is Found.not_done else EffectUnknown
             raise kind(f"{body['run'][0]} ended with {done.code} ({probe.detail}). It wrote: {_last(log)}")
         return {"code": done.code, "log": context.blobs.put(log).model_dump()}
 
     def verify(self, body: JsonDict, context: EffectContext) -> list[str]:
-        """The probe, where there is one, finds it done."""
+        """The probe, where there is one, finds it done; an index is given the time that it may need.
+
+        Raises:
+            EffectUnknown: an index does not show it, or shows something else, although the command has ended well.
+        """
+        if "published" in body:
+            probe = self._settled(body, context)
+            if probe.found is not Found.done:
+                raise EffectUnknown(f"`{body['run'][0]}` ended with 0, but {probe.detail}")
+            return []
         if not body["probe"]:
             return []
         return problems_of(self.probe(body, context))
+
+    def _settled(self, body: JsonDict, context: EffectContext) -> Probe:
+        """What the probe finds once a no is a no."""
+        if "published" not in body or body["gone"]:
+            return self.probe(body, context)
+        return await_shown(body["published"])
+
+
+def _turned(body: JsonDict, probe: Probe) -> Probe:
+    """A look at an index, for the way there or back."""
+    turned = {Found.done: Found.not_done, Found.not_done: Found.done}
+    return Probe(turned.get(probe.found, probe.found), probe.detail) if body["gone"] else probe
+
+
+def _refuse_published(request: EffectRequest, published: JsonDict | None) -> None:
+    """What is there before the plan is not what it publishes. An index that is silent now is asked again later."""
+    probe = look_at(published) if published else None
+    if probe and probe.found in (Found.done, Found.foreign):
+        raise UserError(f"Step {request.id!r}: {probe.detail} already. Choose another version.")
 
 
 def _optional(request: EffectRequest, name: str, value: Any) -> list[str] | None:
