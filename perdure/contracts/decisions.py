@@ -64,8 +64,8 @@ class Edits(Contract):
     """For a release: ``{"version": "2.0.0", "entries": [{"op": …, "id": …, "text": …, "section": …}]}``.
 
     ``op`` is one of reword, move, drop, add, forget (what is remembered of an entry, of ``version``, of a line of the
-    map); ``map`` sets lines of the type map, ``{"feat(words)": "minor"}``. Of several packages ``version`` is a version by package, and an ``add``
-    names its ``package``.
+    map); ``map`` sets lines of the type map, ``{"feat(words)": "minor"}``. Of several packages ``version`` is a version
+    by package, and an ``add`` names its ``package``.
     """
 
 

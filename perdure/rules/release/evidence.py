@@ -1,8 +1,8 @@
 """What counts as evidence of a change, strongest first; the strongest kind that says something gives the entries.
 
-Between what is written by hand and commits stand overrides that reviewers recorded (``overrides``): ``recalled`` applies
-them to the entries found here. To add a kind (a forge's pull requests, say): a function from what was gathered to
-entries, and its place in ``EVIDENCE``.
+Between what is written by hand and commits stand overrides that reviewers recorded (``overrides``): ``recalled``
+applies them to the entries found here. To add a kind (a forge's pull requests, say): a function from what was gathered
+to entries, and its place in ``EVIDENCE``.
 """
 
 from __future__ import annotations
