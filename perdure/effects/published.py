@@ -1,4 +1,4 @@
-"""Whether a package index or a page shows what a command was to publish: like PyPI, npm or crates.io, or plain HTTP.
+"""Whether a package index or a page shows what a command was to publish: like PyPI's, npm's or Cargo's, or plain HTTP.
 
 "Not there" of an index is not yet a no: what was uploaded turns up after a while, so that a probe of this kind says
 ``within`` which time.
@@ -24,7 +24,9 @@ from perdure.effects.base import EffectRequest, Found, Probe
 from perdure.effects.http_call import LOOK_LIMIT, Answer, Http, place_of, read_base_url
 from perdure.errors import EffectFailed, PerdureError, UserError
 
-_PLACES = {"pypi": "https://pypi.org/simple", "npm": "https://registry.npmjs.org", "crates": "https://index.crates.io"}
+_KINDS = ("pypi", "npm", "crates")
+"""Languages that indexes speak. Which index a project uses is its own business: the step gives the address."""
+
 _WITHIN = timedelta(minutes=2)
 _PAUSE_SECONDS = 1.0
 
@@ -47,16 +49,16 @@ def read_published(request: EffectRequest) -> JsonDict | None:
     if "http" in given:
         return _read_page(request, given)
     index = given.get("index")
-    if index not in _PLACES:
+    if index not in _KINDS:
         raise UserError(
             f"Step {request.id!r}: nothing says how it is told that this is published. Give a command as the probe, "
-            f"or `index`: it is {index!r}; expected one of {', '.join(_PLACES)}."
+            f"or `index`: it is {index!r}; expected one of {', '.join(_KINDS)}."
         )
     _know(request, given, _INDEX)
     name, version, hashes = given.get("name"), given.get("version"), given.get("hashes") or {}
     if not (isinstance(name, str) and name and isinstance(version, str) and version and isinstance(hashes, Mapping)):
         raise UserError(f"Step {request.id!r}: `probe` with `index` needs the `name` of the package and its `version`.")
-    base = read_base_url(request.id, "url", str(given.get("url") or _PLACES[index]), carries_secret=False)
+    base = read_base_url(request.id, "url", str(given.get("url") or ""), carries_secret=False)
     return {
         "index": index,
         "url": f"{base}/{_path(index, name)}",

@@ -116,3 +116,10 @@ def test_through_a_protected_branch(working: Installation, guarded: Guarded) -> 
     git(guarded.project.path, "pull", "-q", "--tags", "--ff-only", "origin", "main")
     nothing = working.release(guarded.project)
     assert ended(working, nothing).phase is JobPhase.nothing_to_do, "the merged release is no change of its own"
+
+
+def test_publishing_needs_somebody_who_tells(working: Installation, open_project: Guarded) -> None:
+    """`publish` without `published` and `index` is refused when planning: a green nothing could not be told."""
+    job = working.release(open_project.project, publish=["true"])
+    found = ended(working, job)
+    assert found.phase is JobPhase.failed and "nothing says how it is told" in found.summary

@@ -190,7 +190,8 @@ def test_a_page_can_be_asked(world: World, index: Index) -> None:
     [
         ({"index": None, "name": "x", "version": "1"}, "nothing says how it is told"),
         ({"index": "pypi", "name": "", "version": "1"}, "needs the `name`"),
-        ({"index": "pypi", "name": "x", "version": "1", "urls": 1}, "takes no 'urls'"),
+        ({"index": "pypi", "name": "x", "version": "1"}, "`url` is ''"),
+        ({"index": "pypi", "url": "https://x", "name": "x", "version": "1", "urls": 1}, "takes no 'urls'"),
         ({"http": "ftp://x"}, "expected a URL"),
         ({"http": "https://x", "within": "soon"}, "no duration"),
     ],

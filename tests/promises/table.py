@@ -2,7 +2,20 @@
 
 from __future__ import annotations
 
-from tests.promises import agents, approved, asked, authority, doors, evidence, heard, inverse, once, remembered, told
+from tests.promises import (
+    agents,
+    approved,
+    asked,
+    authority,
+    doors,
+    evidence,
+    forges,
+    heard,
+    inverse,
+    once,
+    remembered,
+    told,
+)
 from tests.promises.kept import Kept
 
 PROMISES: tuple[Kept, ...] = (
@@ -16,5 +29,6 @@ PROMISES: tuple[Kept, ...] = (
     *remembered.KEPT,
     *doors.KEPT,
     *asked.KEPT,
+    *forges.KEPT,
     *evidence.KEPT,
 )
