@@ -21,6 +21,7 @@ from perdure.effects.git_target import Target, open_target
 from perdure.errors import EffectFailed, PerdureError, UserError
 from perdure.workspace.refs import full_ref, short_ref
 from perdure.workspace.remotes import find_remote, read_remote_refs
+from perdure.workspace.signing import find_signer
 
 
 class GitTagMerged:
@@ -61,9 +62,11 @@ class GitTagMerged:
             "gone": False,
         }
         where = f"{remote.name}/{short_ref(on)}"
+        # A signature is over the commit's id, and would have to be made when nobody watches.
+        note = " (not signed: its commit is not known yet)" if find_signer(repository, "tag.gpgsign") else ""
         return EffectDraft(
             body=body,
-            summary=f"{remote.name} {short_ref(ref)} → the commit on {where} whose tree is {body['tree'][:7]}",
+            summary=f"{remote.name} {short_ref(ref)} → the commit on {where} whose tree is {body['tree'][:7]}{note}",
             target=f"git-remote:{remote.url}",
             inverse=Inverse(
                 summary="delete while ours",
