@@ -18,7 +18,7 @@ from pathlib import Path
 
 from perdure.effects.base import Finished
 from perdure.errors import SetupError, UserError
-from perdure.workspace.census import Census
+from perdure.workspace.census import TICK, Census
 from perdure.workspace.commands import OUTPUT_LIMIT_BYTES, Command, LimitMet, run_command
 
 HOME = "/tmp/home"
@@ -107,7 +107,12 @@ class Sandbox:
         refuse_network(network)
         wrapped = self.wrap(argv, workspace=workspace, writable=writable, limit=limit, extra_read=extra_read)
         command = Command(
-            wrapped, self.environment(env or {}), Path("/"), limit=limit, output_limit_bytes=output_limit_bytes
+            wrapped,
+            self.environment(env or {}),
+            Path("/"),
+            limit=limit,
+            output_limit_bytes=output_limit_bytes,
+            tick=TICK,
         )
         try:
             finished = run_command(command, watch=self._watch(is_stopped))
