@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from perdure.errors import UserError
 from perdure.rules.git_tree import CommitTree
 from perdure.rules.release.changelog_files import decode_changelog, describe_changelog
+from perdure.rules.release.changelog_items import BULLET
 from perdure.rules.release.changelog_markup import MARKUPS
 from perdure.rules.release.changelog_write import section_items
 from perdure.rules.release.entries import Entry
@@ -45,7 +46,11 @@ def read_truth(repository: Repository, commit: str, folder: str, version: str) -
     except UserError:
         return []
     items = section_items(text, version, changelog["format"]) if changelog["format"] in MARKUPS else []
-    return [item for _, item in items or [] if _WORD.search(item.lower()) and not _NO_CHANGE.match(item.strip("*_ "))]
+    told = [item for _, item in items or []]
+    bullets = {match[3].rstrip() for line in text.splitlines() if (match := BULLET.fullmatch(line))}
+    # Beneath bullets, paragraphs are the rest of a commit's message and no entries.
+    listed = [item for item in told if item.split("\n", 1)[0] in bullets] or told
+    return [item for item in listed if _WORD.search(item.lower()) and not _NO_CHANGE.match(item.strip("*_ "))]
 
 
 def count_recall(items: Sequence[str], entries: Sequence[Entry]) -> Recall:

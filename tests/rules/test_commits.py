@@ -1,8 +1,6 @@
 """Commit messages are bytes: none of them is an error, and many are read in one pass."""
 
-import subprocess
 import time
-from collections.abc import Iterable
 from pathlib import Path
 
 import pytest
@@ -11,7 +9,7 @@ from hypothesis import strategies as st
 
 from perdure.rules.git_commits import Commit, commit_from_json, decode_message, parse_commit, read_commits, unique_width
 from perdure.workspace.git import open_repository
-from tests.rules.kit import make_repository, save
+from tests.rules.kit import make_repository, save, write_history
 from tests.support.repositories import git
 
 ID = "a" * 40
@@ -113,16 +111,6 @@ def test_a_path_keeps_commits_that_change_something_beneath_it(tmp_path: Path) -
     git(path, "merge", "-q", "--no-ff", "-m", "Merge side", "side")
     found = read_commits(open_repository(path), git(path, "rev-parse", "HEAD"), path="pkg/a")
     assert [commit.subject for commit in found] == ["fix: a", "feat: a"]
-
-
-def write_history(path: Path, messages: Iterable[str]) -> None:
-    """Commit many messages quickly, one after the other, on main."""
-    lines = []
-    for number, message in enumerate(messages):
-        data = message.encode()
-        lines.append(b"commit refs/heads/main\ncommitter M <m@example.org> %d +0000\n" % (1_700_000_000 + number))
-        lines.append(b"data %d\n%s\n" % (len(data), data))
-    subprocess.run(["git", "fast-import", "--quiet"], cwd=path, input=b"".join(lines), check=True, capture_output=True)
 
 
 def test_forty_thousand_commits_are_read_in_seconds(tmp_path: Path) -> None:

@@ -63,6 +63,27 @@ def test_a_footer_goes_on_until_the_next_one() -> None:
     assert found.footers == (Footer("Note", "one\ntwo\n\nthree"), Footer("Refs", "4"))
 
 
+@pytest.mark.parametrize("scope", ["parser", "api/v2", "core, ui", "@scope/package", "a.b", "über"])
+def test_a_scope_is_whatever_stands_in_the_parentheses(scope: str) -> None:
+    """Item 4: a noun in parentheses; what people write there is kept as it is."""
+    found = parse_conventional(f"fix({scope}): x")
+    assert found is not None and (found.scope, found.description) == (scope, "x")
+
+
+def test_mark_and_footer_may_stand_together() -> None:
+    """Items 12 and 13: the footer's note is told, the mark alone leaves the description to tell it."""
+    found = parse_conventional("refactor(a)!: drop the old way\n\nBREAKING CHANGE: use the new one\nAcked-by: Y")
+    assert found is not None and found.breaking
+    assert found.breaking_note == "use the new one" and found.footers[1] == Footer("Acked-by", "Y")
+
+
+def test_a_body_needs_no_footer_and_a_footer_no_body() -> None:
+    """Items 6 and 8: each comes one blank line after what stands before it, and each may be missing."""
+    body, footer = parse_conventional("docs: x\n\nSome words."), parse_conventional("docs: x\n\nRefs #7")
+    assert body is not None and (body.body, body.footers) == ("Some words.", ())
+    assert footer is not None and (footer.body, footer.footers) == ("", (Footer("Refs", "#7"),))
+
+
 @pytest.mark.parametrize("token", ["BREAKING CHANGE", "BREAKING-CHANGE"])
 def test_breaking_footer_is_breaking_for_any_type(token: str) -> None:
     """Items 11, 12 and 16: both spellings say that something breaks, whatever the type."""

@@ -8,10 +8,12 @@ from bench.release.deciding import Telling, find_deciding, tell
 from bench.release.hiding import open_past
 from bench.release.judge import judge_series
 from bench.release.series import Pair, Series, find_pairs, open_series, read_series
+from bench.release.truth import read_truth
 from perdure.errors import UserError
 from perdure.rules.git_commits import Commit
 from perdure.rules.release.tags import ReleaseTag
 from perdure.rules.release.versions import find_scheme
+from perdure.workspace.git import open_repository
 from tests.rules.kit import make_repository, save, tag
 from tests.support.repositories import git
 
@@ -38,6 +40,17 @@ def test_each_release_is_judged_by_what_really_followed(tmp_path: Path) -> None:
     assert (feature.recall.found, feature.recall.items) == (1, 2)
     assert feature.rivals == {"always patch": False, "plain Conventional Commits": True}
     assert (quiet.proposed, quiet.agrees, quiet.reasons) == ("", False, ["nothing to release"])
+
+
+def test_what_is_no_entry_is_not_asked_for(tmp_path: Path) -> None:
+    """Paragraphs beneath bullets, footers and thanks tell of no change; paragraphs alone do."""
+    path = make_repository(tmp_path)
+    body = "- Import orders.\n\nIt took long.\n\n- Closes: #7\n- Ann made their first contribution\n"
+    text = f"# Changelog\n\n## 1.1.0\n\n{body}"
+    name = save(path, "feat: import", {"CHANGELOG.md": f"{text}\n## 1.0.0\n\nBegin here.\n"})
+    repository = open_repository(path)
+    assert read_truth(repository, name, "", "1.1.0") == ["Import orders."]
+    assert read_truth(repository, name, "", "1.0.0") == ["Begin here."]
 
 
 def test_the_past_knows_nothing_of_the_release(tmp_path: Path) -> None:

@@ -47,6 +47,26 @@ def test_leaving_drops_the_suffix() -> None:
 
 
 @pytest.mark.parametrize(
+    ("last", "candidate", "step", "version"),
+    [
+        ("1.2.2", "1.2.3-4", "patch", "1.2.3"),
+        ("1.1.7", "1.2.0-0", "minor", "1.2.0"),
+        ("1.1.7", "1.2.0-0", "patch", "1.2.0"),
+        ("1.2.0", "1.2.1-0", "minor", "1.3.0"),
+        ("1.9.0", "2.0.0-rc.1", "major", "2.0.0"),
+        ("1.1.0", "1.2.0-1", "major", "2.0.0"),
+        ("", "", "minor", "1.0.0"),
+    ],
+)
+def test_a_pre_release_is_left_to_the_lowest_version_that_its_changes_allow(
+    last: str, candidate: str, step: Bump, version: str
+) -> None:
+    """Its own final version where the step reaches no higher, else the step from the last final one."""
+    where = Last(last, candidate) if last else Last("1.0.0-alpha.1")
+    assert suggest_version([entry(step)], where, SCHEMES["semver"]).version == version
+
+
+@pytest.mark.parametrize(
     ("scheme", "label", "said"),
     [
         ("semver", "beta", r"gives 1\.3\.0-beta\.1, which is not above 1\.3\.0-rc\.1"),

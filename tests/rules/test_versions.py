@@ -56,6 +56,34 @@ def test_semver_precedence_is_the_specifications() -> None:
 
 
 @pytest.mark.parametrize(
+    ("lower", "higher"),
+    [
+        ("1.0.0-9", "1.0.0-a"),  # 11.4.3: numbers are below words
+        ("1.0.0-2", "1.0.0-11"),  # 11.4.1: numbers are compared as numbers
+        ("1.0.0-r100", "1.0.0-r2"),  # 11.4.2: words are compared by their letters, in ASCII order
+        ("1.0.0-RC", "1.0.0-rc"),
+        ("1.0.0-a.b", "1.0.0-a-b"),
+        ("1.0.0-a", "1.0.0-a.0"),  # 11.4.4: more fields are above fewer
+        ("1.0.0-0", "1.0.0"),  # 11.3
+        ("0.0.0-foo", "0.0.0"),
+        ("1.9.9", "1.10.0"),  # 11.2
+        ("1.99.99", "2.0.0-0"),
+        ("1.0.0-alpha+b.2", "1.0.0-beta+a.1"),
+        ("9007199254740991.0.0", "9007199254740993.0.0"),  # beyond what a float tells apart
+    ],
+)
+def test_semver_precedence_in_its_corners(lower: str, higher: str) -> None:
+    """Item 11 by its rules: fields are compared from the left, numbers as numbers, words as ASCII."""
+    assert SEMVER.key(lower) < SEMVER.key(higher) and not SEMVER.key(higher) < SEMVER.key(lower)
+
+
+@pytest.mark.parametrize("text", ["1.2.3+a", "1.2.3+a.01", "1.2.3+0-0"])
+def test_build_metadata_has_no_precedence(text: str) -> None:
+    """Item 10: versions that differ in it alone are equal, and such a release is final."""
+    assert SEMVER.is_legal(text) and SEMVER.key(text) == SEMVER.key("1.2.3") and SEMVER.is_final(text)
+
+
+@pytest.mark.parametrize(
     "text", ["", "1", "1.2", "v1.2.3", "01.2.3", "1.2.3-", "1.2.3-01", "1.2.3.4", "1.2٢.3", " 1.2.3"]
 )
 def test_what_is_no_semantic_version(text: str) -> None:
