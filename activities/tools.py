@@ -14,7 +14,7 @@ from activities.agent_asking import CallAsker
 from activities.agent_desk import AgentDesk, now
 from activities.running import in_thread, is_stopped
 from perdure.contracts import names
-from perdure.contracts.agent import CallQuestion, CallVerdict, ToolOutcome
+from perdure.contracts.agent import CallQuestion, CallVerdict, Dial, ToolOutcome
 from perdure.contracts.agent_ports import Tool, ToolContext
 from perdure.contracts.agent_run import AgentSpec, CallInput, CallRecord, CallResult
 from perdure.contracts.base import JsonDict
@@ -94,17 +94,26 @@ class ToolActivities:
         if known is not None and known != record.tool_digest:
             reason = f"The definition of {tool.spec.name} changed since this agent began; a changed tool is a new one."
             return CallVerdict(decision="ask", rule="tool.changed", reason=reason)
-        steering = self._desk.steering(question.job_id)
+        dial = self._desk.steering(question.job_id).dial(spec.dial)
         return decide_call(
             CallQuestion(
                 tool=tool.spec,
                 arguments=part.arguments,
-                target=record.target,
-                dial=steering.dial(spec.dial),
+                target=tool.target(part.arguments),  # whole: the record's is cut
+                dial=dial,
                 permissions=spec.permissions,
                 denials=self._desk.denials(question.agent_id),
+                has_sandbox=dial is Dial.delegate and self._has_sandbox(),
             )
         )
+
+    def _has_sandbox(self) -> bool:
+        """Whether commands can be held here; asked only where it decides."""
+        try:
+            self._sandbox()
+        except SetupError:
+            return False
+        return True
 
     def _attempt(
         self, question: CallInput, part: CallPart, record: CallRecord, tool: Tool, spec: AgentSpec

@@ -156,7 +156,7 @@ class Permission(Contract):
     tool: str = "*"
     """Glob over the tool's name."""
     target: str = "*"
-    """Glob over what the tool says it touches: "file:src/a.py", "host:example.org", "command:git push"."""
+    """Glob over what the tool says it touches: "file:src/a.py", "https://example.org/x", "command:git push"."""
     arguments: dict[str, str] = {}
     """Argument name to a glob over its text; all must match."""
     reason: str = ""

@@ -126,7 +126,7 @@ class StepPermission(Part):
     tool: str = "*"
     """Glob over the tool's name."""
     target: str = "*"
-    """Glob over what the call touches: "file:src/**", "command:git push*", "host:example.org"."""
+    """Glob over what the call touches: "file:src/**", "command:git push*", "https://example.org/**"."""
     arguments: dict[str, str] = {}
     """Argument name to a glob over its text."""
     reason: str = ""

@@ -42,7 +42,8 @@ class Guard:
     """Runs calls of many threads. ``clock`` counts seconds, like ``time.monotonic``."""
 
     def __init__(self, tools: Mapping[str, Tool], clock: Callable[[], float] = time.monotonic) -> None:
-        self._tools = tools
+        # One that is guarded already would be counted twice, here without its host.
+        self._tools = {name: tool.tool if isinstance(tool, GuardedTool) else tool for name, tool in tools.items()}
         self._clock = clock
         self._lanes: dict[tuple[str, str], _Lane] = {}
         self._changed = threading.Condition()
@@ -80,7 +81,7 @@ class Guard:
             now = self._clock()
             closed = [(key, lane) for key, lane in self._lanes.items() if lane.closed_until > now]
         return sorted(
-            f"{name}{f' on {host}' if host else ''} is left alone after {lane.failures} failures in a row."
+            f"{name}{f' on {host}' if host else ''} is left alone: nobody answered {lane.failures} times in a row."
             for (name, host), lane in closed
         )
 

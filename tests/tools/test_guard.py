@@ -65,7 +65,7 @@ def test_what_does_not_answer_is_left_alone_for_a_while(bench: ToolBench) -> Non
     with pytest.raises(ToolFault, match=r"3 times in a row and is left alone for 30 s\. Go on with something else"):
         ask(guard, bench)
     assert len(service.asked) == 3
-    assert guard.degraded() == ["svc.get on a.test is left alone after 3 failures in a row."]
+    assert guard.degraded() == ["svc.get on a.test is left alone: nobody answered 3 times in a row."]
     clock.now += 31
     with pytest.raises(ToolUnavailable):
         ask(guard, bench)
@@ -93,7 +93,7 @@ def test_each_host_is_counted_for_itself(bench: ToolBench) -> None:
         ask(guard, bench)
     service.is_up = True
     assert ask(guard, bench, "b.test").text == "fresh"
-    assert guard.degraded() == ["svc.get on a.test is left alone after 2 failures in a row."]
+    assert guard.degraded() == ["svc.get on a.test is left alone: nobody answered 2 times in a row."]
 
 
 def test_a_declared_fallback_stands_in_and_is_told(bench: ToolBench) -> None:
@@ -187,3 +187,15 @@ def test_tools_of_an_installation_are_within_their_traffic(bench: ToolBench) -> 
     for _ in range(2):
         assert bench.call(guarded["svc.get"], host="a.test").degraded
     assert len(service.asked) == 1
+
+
+def test_tools_that_are_guarded_already_are_counted_once(bench: ToolBench) -> None:
+    """A guard over an installation's tools still counts each host for itself."""
+    service, clock = Service(), Clock()
+    guard = Guard(guard_tools(service.tools(Traffic(failures=1)), clock), clock)
+    service.is_up = False
+    with pytest.raises(ToolUnavailable):
+        ask(guard, bench)
+    service.is_up = True
+    assert ask(guard, bench, "b.test").text == "fresh"
+    assert guard.degraded() == ["svc.get on a.test is left alone: nobody answered 1 times in a row."]
