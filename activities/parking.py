@@ -12,7 +12,10 @@ from typing import Literal, cast
 
 from perdure.contracts.base import JsonDict
 from perdure.effects.base import Effect, EffectContext, Found, Parking, Probe
-from perdure.errors import EffectFailed, EffectUnknown, PerdureError
+from perdure.errors import EffectFailed, EffectUnknown, PerdureError, StageFailed
+
+_PASSES = (EffectUnknown, StageFailed, OSError)
+"""Of these the next look may be free: silence, git that cannot reach its remote, a machine that is out of processes."""
 
 Step = Literal["done", "again", "wait", "drift", "stopped", "failed"]
 """done: it is there · again: proven not done, do it · wait: look again later · the others: ended so, and withdrawn."""
@@ -45,7 +48,7 @@ def judge_parked(
         return _withdrawn(parking, body, context, "stopped", f"cancelled by {by}")
     if probe.found in (Found.lapsed, Found.foreign):
         return _withdrawn(parking, body, context, "drift", probe.detail)
-    if error is not None and probe.found is Found.not_done and not isinstance(error, EffectUnknown):
+    if error is not None and probe.found is Found.not_done and not isinstance(error, _PASSES):
         return _withdrawn(parking, body, context, "failed", str(error))
     if probe.found is Found.not_done and error is None:
         return Verdict("again", probe.detail)
