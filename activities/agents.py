@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shutil
+from collections.abc import Iterable
 from datetime import timedelta
 from pathlib import Path
 
@@ -21,6 +22,7 @@ from perdure.contracts.agent_run import (
     AgentSpec,
     AgentStanding,
     AgentState,
+    CallRecord,
     CloseAgentInput,
     CloseAgentResult,
     WorkspaceInput,
@@ -112,6 +114,7 @@ class AgentActivities:
         repository, base = base_of(reader)
         if end.reason in ("done", "answered"):
             findings.append(f"An agent worked on this ({used}): {end.sentence}")
+            findings += say_degraded(self._desk.agents.transcripts.calls(self._agent_id(work, position)))
             return reopen_draft(repository, base, folder)
         if end.reason == "cancelled" or step.on_failure == "fail":
             shutil.rmtree(folder, ignore_errors=True)
@@ -259,3 +262,8 @@ def _paths(reader: JobReader, step: DraftStep) -> list[str]:
     if not isinstance(rendered, list) or not all(isinstance(path, str) for path in rendered):
         raise PerdureError(f"`paths` gives {rendered!r}; expected a list of patterns.")
     return rendered
+
+
+def say_degraded(calls: Iterable[CallRecord]) -> list[str]:
+    """Return what a reviewer should know of answers that were not their tools' best, each once, in order."""
+    return list(dict.fromkeys(f"Degraded: {call.degraded}." for call in calls if call.degraded))

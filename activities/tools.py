@@ -173,6 +173,7 @@ class ToolActivities:
                 "answer_hash": _hash(outcome.text),
                 "changed": outcome.changed,
                 "summary": outcome.summary or outcome.text[:200],
+                "degraded": outcome.degraded,
             }
         )
         line = Line(question.call.number, key, message)

@@ -219,6 +219,8 @@ class CallRecord(Contract):
     answer_hash: str = ""
     changed: bool = False
     summary: str = ""
+    degraded: str = ""
+    """Why it is not the tool's own best answer; the review says so."""
     late: JsonDict | None = None
     """The outcome of a call that had been answered with "running"."""
     began_at: UtcTime | None = None
