@@ -200,6 +200,7 @@ def test_changesets_fixed_and_linked_packages(tmp_path: Path) -> None:
         "package.json": '{"workspaces": ["p/*"], "private": true}',
         ".changeset/config.json": '{"fixed": [["f-*"]], "linked": [["l1", "l2", "l3"]]}',
         **{f"p/{name}/package.json": manifest(name) for name in ("f-a", "f-b", "l1", "l2", "l3")},
+        "p/l3/package.json": manifest("l3", "4.0.0"),
         ".changeset/a.md": "---\nf-a: minor\nl1: patch\n---\nOne.\n",
         ".changeset/b.md": "---\nl2: major\n---\nTwo.\n",
     }
@@ -207,7 +208,7 @@ def test_changesets_fixed_and_linked_packages(tmp_path: Path) -> None:
     save(path, "begin", files)
     tag(path, *(f"{name}@1.0.0" for name in ("f-a", "f-b", "l1", "l2", "l3")))
     release = PackagesRun(path, tmp_path).propose()
-    assert versions(release) == {"f-a": "1.1.0", "f-b": "1.1.0", "l1": "2.0.0", "l2": "2.0.0"}
+    assert versions(release) == {"f-a": "1.1.0", "f-b": "1.1.0", "l1": "5.0.0", "l2": "5.0.0"}, "above l3, which waits"
     assert len(release["tags"]) == 4
 
 

@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from datetime import date
-from itertools import groupby
 
 from perdure.contracts.base import JsonDict
 from perdure.errors import UserError
 from perdure.rules.base import Rule, RuleContext, RuleResult
 from perdure.rules.git_commits import commit_from_json
-from perdure.rules.release.bump import Suggestion
 from perdure.rules.release.entries import Entry
 from perdure.rules.release.evidence import Gathered, collect_entries, made_id
 from perdure.rules.release.packages.attribution import Attribution, tell_attribution, tell_shared
@@ -24,7 +22,6 @@ from perdure.rules.release.packages.releasing import Releasing, number_together,
 from perdure.rules.release.packages.telling import write_value
 from perdure.rules.release.released_items import leave_out_released
 from perdure.rules.release.results import find_value
-from perdure.rules.release.versions import find_scheme
 
 NAME = "release.propose_packages"
 
@@ -49,29 +46,30 @@ class _Settling:
         """Set the version of every package that has something to release; groups move as one."""
         self.findings.clear()
         taken = [*self.gathered["tags"], *(ref.removeprefix("refs/tags/") for ref in self.gathered["remote_refs"])]
-        for members in self._groups():
+        for members, beside in self._groups():
             if any(one.all_entries for one in members):
-                suggestion, findings = number_together(members, taken, self.today, self.pre)
+                suggestion, findings = number_together(members, beside, taken, self.today, self.pre)
                 self.findings += findings
                 for one in members:
                     one.suggestion = suggestion
-        self._level_linked()
 
-    def _groups(self) -> list[list[Releasing]]:
+    def _groups(self) -> Iterator[tuple[list[Releasing], list[Releasing]]]:
+        """Give (packages that take one version, packages whose versions it must be above too).
+
+        Linked packages are numbered together as far as they have something to release.
+        """
         free = [one for one in self.packages if self.may_release(one)]
-        keyed = sorted(free, key=lambda one: one.facts["group"] or f"\0{one.name}")
-        return [list(members) for _, members in groupby(keyed, key=lambda one: one.facts["group"] or f"\0{one.name}")]
-
-    def _level_linked(self) -> None:
-        """Linked packages that are released take the highest version among them."""
-        for names in self.gathered["linked"]:
-            linked = [one for one in self.packages if one.name in names and one.suggestion]
-            for one in linked:
-                key = find_scheme(one.facts["scheme"]).key
-                best = max((other.version for other in linked), key=key)
-                if one.suggestion and best != one.version:
-                    reasons = [f"{best}: it is linked with {', '.join(names)}.", *one.suggestion.reasons]
-                    one.suggestion = Suggestion(best, one.suggestion.bump, reasons)
+        linked = {name: number for number, names in enumerate(self.gathered["linked"]) for name in names}
+        groups: dict[str, list[Releasing]] = {}
+        for one in free:
+            number = linked.get(one.name)
+            key = f"linked {number}" if number is not None and not one.facts["group"] else one.facts["group"]
+            groups.setdefault(key or f"alone {one.name}", []).append(one)
+        for key, members in groups.items():
+            if not key.startswith("linked "):
+                yield members, []
+            elif released := [one for one in members if one.all_entries]:
+                yield released, [one for one in members if not one.all_entries]
 
 
 def propose_packages(arguments: JsonDict, context: RuleContext) -> RuleResult:

@@ -112,9 +112,11 @@ def open_releasing(gathered: JsonDict) -> list[Releasing]:
 
 
 def number_together(
-    members: Sequence[Releasing], taken: Sequence[str], today: date, pre: str
+    members: Sequence[Releasing], beside: Sequence[Releasing], taken: Sequence[str], today: date, pre: str
 ) -> tuple[Suggestion, list[str]]:
     """Return the version that follows for packages that share one (often a single one), and findings.
+
+    ``beside``: packages that are not released now, above whose versions it must be too.
 
     Raises:
         UserError: the version that was given, or the proposed one, breaks a rule; the message names the package.
@@ -125,7 +127,7 @@ def number_together(
     wish = wishes[-1] if wishes else first
     given = next((one.given for one in members if one.given), "")
     commits = [commit for one in members for commit in one.commits]
-    numbers = [_numbering(one, members, taken, today, pre) for one in members]
+    numbers = [_numbering(one, [*members, *beside], taken, today, pre) for one in members]
     try:
         edited = Edited(entries, wish.wished, wish.wished_by)
         suggestion, findings = choose_version(edited, given, commits, numbers[0])
