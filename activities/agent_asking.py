@@ -13,11 +13,11 @@ from perdure.contracts.agent import CallVerdict, ToolOutcome
 from perdure.contracts.agent_ports import Tool
 from perdure.contracts.agent_run import AgentSpec, CallInput, CallRecord
 from perdure.contracts.application import CloseApplicationInput, EffectState, Receipt
-from perdure.contracts.base import BlobRef, JsonDict
+from perdure.contracts.base import BlobRef
 from perdure.contracts.decisions import EndGateInput, GateEnd, GateInput
 from perdure.contracts.job import JobPhase, PlanRef
 from perdure.contracts.messages import CallPart
-from perdure.contracts.plan import Envelope, Inverse, PlannedEffect, content_digest, freeze
+from perdure.contracts.plan import Envelope, Inverse, PlannedEffect, content_digest, freeze, read_plan
 from perdure.errors import Refused
 from perdure.store.rows import BeginEffect
 
@@ -67,12 +67,15 @@ class CallAsker:
             return Answer(record.digest, waits=True, until=plan.expires_at)
         if end.outcome != "satisfied":
             return Answer(record.digest, reason=end.detail or end.outcome)
+        approved = self._approved(record)
+        if approved.digest() != _planned(part, record, tool).digest():
+            return Answer(record.digest, reason="The tool is not the one that was approved any more; ask anew.")
         return self._begin(question, record, tool)
 
     def finish(self, question: CallInput, record: CallRecord, outcome: ToolOutcome) -> None:
         """Write the receipt of a call that was approved."""
         state = _ENDS.get(outcome.status, "failed")
-        body: JsonDict = {"tool": record.tool, "arguments_hash": record.arguments_hash}
+        body = self._approved(record).body
         receipt = Receipt(
             application_id=_gate_id(question),
             index=0,
@@ -93,6 +96,10 @@ class CallAsker:
             detail=outcome.summary,
         )
         self._desk.ledger.close_application(closing, at=now())
+
+    def _approved(self, record: CallRecord) -> PlannedEffect:
+        """The call as people saw it, its bytes hashed again."""
+        return read_plan(record.digest, self._desk.blobs.get(self._desk.ledger.plan(record.digest).ref)).effects[0]
 
     def _ask(
         self, question: CallInput, spec: AgentSpec, part: CallPart, record: CallRecord, verdict: CallVerdict, tool: Tool
