@@ -59,5 +59,5 @@ def undo_points(kinds: Iterable[str]) -> list[str]:
 
 def park_points() -> list[str]:
     """Kill points while a parked effect is looked at again, and while it is withdrawn."""
-    looks = [f"effect.probe[forge.pull_request]#{nth}:{when}" for nth in (3, 4) for when in _WHEN]
+    looks = [f"effect.probe[forge.pull_request]#{nth}:{when}" for nth in (2, 3) for when in _WHEN]
     return looks + [f"effect.withdraw[forge.pull_request]#1:{when}" for when in _WHEN]
