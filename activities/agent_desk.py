@@ -11,10 +11,9 @@ from pathlib import Path
 
 from activities.jobs import JsonBlobs
 from activities.ledger import Decisions
-from perdure.contracts.agent import CallTrace, Denial, Dial, Limits
+from perdure.contracts.agent import Denial, Dial, Limits
 from perdure.contracts.agent_ports import ModelClient, Tool
 from perdure.contracts.agent_run import AgentSpec
-from perdure.contracts.base import BlobRef
 from perdure.contracts.decisions import Decision
 from perdure.policy.budgets import raise_limits
 from perdure.store.agents import AgentRow, Agents
@@ -66,9 +65,15 @@ class AgentDesk:
     tools: Mapping[str, Tool]
     workspaces: Path
 
-    def spec(self, ref: BlobRef) -> AgentSpec:
-        """The agent's specification, as pinned."""
-        return _read_spec(self.blobs, ref)
+    def spec(self, agent_id: str) -> AgentSpec:
+        """The agent's specification, as pinned when it began; the last few are kept."""
+        found = _SPECS.get(agent_id)
+        if found is None:
+            found = AgentSpec.model_validate(self.blobs.get_json(self.agents.get(agent_id).spec))
+            while len(_SPECS) >= _MOST_SPECS:
+                _SPECS.pop(next(iter(_SPECS)))
+            _SPECS[agent_id] = found
+        return found
 
     def steering(self, job_id: str) -> Steering:
         """People's words on a job whose signatures hold, oldest first."""
@@ -81,30 +86,15 @@ class AgentDesk:
     def denials(self, agent_id: str) -> tuple[Denial, ...]:
         """Calls that a person denied, by target and effect, with how often they were wanted."""
         found: dict[tuple[str, str], Denial] = {}
-        for record in self.agents.transcripts.calls(agent_id):
+        for record in self.agents.transcripts.calls_in(agent_id, "denied"):
             key = (record.effect_class, record.target)
-            if record.status == "denied" and record.verdict is not None and record.verdict.rule == "person":
+            if record.verdict is not None and record.verdict.rule == "person":
                 found[key] = Denial.model_validate(
                     {"effect_class": record.effect_class, "target": record.target, "reason": record.verdict.reason}
                 )
-            elif record.status == "denied" and key in found:
+            elif key in found:
                 found[key] = found[key].model_copy(update={"times": found[key].times + 1})
         return tuple(found.values())
-
-    def traces(self, agent_id: str, last: int) -> list[CallTrace]:
-        """The newest calls as loop detection sees them, oldest first."""
-        return [
-            CallTrace(
-                turn=record.turn,
-                tool=record.tool,
-                arguments_hash=record.arguments_hash,
-                answer_hash=record.answer_hash,
-                status=record.status,
-                changed=record.changed,
-            )
-            for record in self.agents.transcripts.calls(agent_id, last=last)
-            if record.status and record.status != "waits"
-        ]
 
     def row(self, agent_id: str) -> AgentRow:
         """The agent. Raises ``NotFound``."""
@@ -129,14 +119,3 @@ def now() -> datetime:
 
 _SPECS: dict[str, AgentSpec] = {}
 _MOST_SPECS = 256
-
-
-def _read_spec(blobs: JsonBlobs, ref: BlobRef) -> AgentSpec:
-    """Content-addressed, so what was read once stays true; the last few are kept."""
-    found = _SPECS.get(ref.sha256)
-    if found is None:
-        found = AgentSpec.model_validate(blobs.get_json(ref))
-        while len(_SPECS) >= _MOST_SPECS:
-            _SPECS.pop(next(iter(_SPECS)))
-        _SPECS[ref.sha256] = found
-    return found

@@ -177,7 +177,7 @@ class AgentActivities:
 
     def _close(self, question: CloseAgentInput) -> CloseAgentResult:
         desk = self._desk
-        row, spec = desk.row(question.agent_id), desk.spec(question.spec)
+        row, spec = desk.row(question.agent_id), desk.spec(question.agent_id)
         if row.end is not None:
             return CloseAgentResult(state="ended", number=question.number)
         if question.end is None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import threading
 from collections.abc import Callable, Coroutine
+from dataclasses import dataclass, field
 from datetime import timedelta
 from typing import Any, TypeVar
 
@@ -13,18 +14,17 @@ from temporalio.exceptions import ApplicationError
 
 from activities.agent_context import fit
 from activities.agent_desk import AgentDesk, Steering, now
+from activities.agent_news import Written, circle, has_news_of_more, write_news
 from activities.running import again_later, in_thread, to_application_error
 from perdure.contracts import names
-from perdure.contracts.agent import AgentEnd, LoopFinding, ModelAnswer, ModelRequest, ToolSpec
+from perdure.contracts.agent import AgentEnd, ModelAnswer, ModelRequest, ToolSpec
 from perdure.contracts.agent_ports import ModelClient, OnText
 from perdure.contracts.agent_run import MOST_CALLS, AgentSpec, CallHeader, TurnInput, TurnRecord, TurnResult
-from perdure.contracts.decisions import MESSAGES
 from perdure.contracts.job import JobPhase
-from perdure.contracts.messages import CallPart, Message, ResultPart, TextPart
+from perdure.contracts.messages import CallPart, ResultPart
 from perdure.errors import Conflict, ModelFailed, ModelTrouble
 from perdure.policy.budgets import find_stop, may_ask
-from perdure.policy.loops import find_loop, next_step
-from perdure.store.agents import AgentRow
+from perdure.store.agents import AgentLook
 from perdure.store.transcripts import Line, make_message
 
 Answer = TypeVar("Answer")
@@ -67,15 +67,13 @@ class ModelLoop:
             return self._loop
 
 
+@dataclass(frozen=True)
 class Prepared:
     """What a turn needs before its model is asked; or its result, when nobody has to be asked."""
 
-    def __init__(self, *, result: TurnResult | None = None) -> None:
-        self.result = result
-        self.request: ModelRequest | None = None
-        self.number = 0
-        """Of the answer."""
-        self.delivered: tuple[str, ...] = ()
+    result: TurnResult | None = None
+    request: ModelRequest | None = None
+    written: Written = field(default_factory=lambda: Written(0))
 
 
 class ModelActivities:
@@ -155,130 +153,48 @@ class ModelActivities:
 
     def _prepare(self, question: TurnInput) -> Prepared:
         desk = self._desk
-        found = desk.agents.transcripts.turn(question.agent_id, question.turn)
-        if found is not None:
-            return Prepared(result=found.result)
-        row, spec, steering = desk.row(question.agent_id), desk.spec(question.spec), desk.steering(question.job_id)
-        stopped = self._why_not(question, row, spec, steering)
+        look = desk.agents.look(question.agent_id, question.turn, last=_LOOKED_AT)
+        if look.record is not None:
+            return Prepared(result=look.record.result)
+        spec, steering = desk.spec(question.agent_id), desk.steering(question.job_id)
+        stopped = self._why_not(question, look, spec, steering)
         if stopped is not None:
             return Prepared(result=stopped)
-        if row.parked_at is not None:
-            desk.agents.unpark(row.agent_id, question.turn * 100 + 99, at=now())
-        prepared = Prepared()
-        number, prepared.delivered = self._write_news(question, row, steering)
-        messages = desk.agents.transcripts.read(question.agent_id, number)
+        if look.row.parked_at is not None:
+            desk.agents.unpark(question.agent_id, question.turn * 100 + 99, at=now())
+        written = write_news(desk, question, look, steering)
+        messages = desk.agents.transcripts.read(question.agent_id, written.number)
         tools = self._tools(spec)
         facts = desk.models.facts(spec.model)
-        last = desk.agents.transcripts.turn(question.agent_id, question.turn - 1)
-        assembled = fit(messages, tools, facts, last)
-        stop = may_ask(row.spent, steering.limits(spec.limits), facts, assembled.tokens)
+        assembled = fit(messages, tools, facts, look.before)
+        stop = may_ask(look.row.spent, steering.limits(spec.limits), facts, assembled.tokens)
         if stop is not None:
-            return Prepared(result=_ended(question, stop, number=number))
-        prepared.number = number
-        prepared.request = ModelRequest(
+            return Prepared(result=_ended(question, stop, number=written.number))
+        request = ModelRequest(
             agent=question.agent_id, turn=question.turn, model=spec.model, messages=assembled.messages, tools=tools
         )
-        return prepared
+        return Prepared(request=request, written=written)
 
-    def _why_not(self, question: TurnInput, row: AgentRow, spec: AgentSpec, steering: Steering) -> TurnResult | None:
+    def _why_not(self, question: TurnInput, look: AgentLook, spec: AgentSpec, steering: Steering) -> TurnResult | None:
         """Why no model is asked now; ``None``: it may be."""
-        if row.end is not None:
-            return _ended(question, row.end)
+        if look.row.end is not None:
+            return _ended(question, look.row.end)
         if steering.cancelled_by:
             return _ended(question, AgentEnd(reason="cancelled", sentence=f"Cancelled by {steering.cancelled_by}."))
         if steering.paused_by:
             return self._park(question, f"paused by {steering.paused_by}")
-        if asked := self._unanswered(question):
+        if asked := _unanswered(question, look):
             return self._park(question, asked)
-        given = [f"more/{word.id}" for word in steering.words if word.kind == "more"]
-        if not (given and self._desk.agents.transcripts.untold(question.agent_id, given)):
-            finding, step = self._circle(question)
-            if finding is not None and step == "tell_person":
-                return _ended(question, AgentEnd(reason="loop", sentence=finding.sentence[:500]))
-        seconds = row.wall_seconds(now())
-        stop = find_stop(row.spent, steering.limits(spec.limits), wall_seconds=seconds, idle_seconds=0)
+        finding, step = circle(question, look)
+        if finding is not None and step == "tell_person" and not has_news_of_more(look, steering):
+            return _ended(question, AgentEnd(reason="loop", sentence=finding.sentence[:500]))
+        seconds = look.row.wall_seconds(now())
+        stop = find_stop(look.row.spent, steering.limits(spec.limits), wall_seconds=seconds, idle_seconds=0)
         return _ended(question, stop) if stop is not None else None
 
     def _park(self, question: TurnInput, why: str) -> TurnResult:
         self._desk.agents.park(question.agent_id, JobPhase.paused, why, question.turn * 100 + 97, at=now())
         return TurnResult(number=question.number, parked=why[:500])
-
-    def _unanswered(self, question: TurnInput) -> str:
-        """What the turn before asked a person, while nobody has said anything since; empty: nothing."""
-        if self._desk.agents.undelivered(question.job_id):
-            return ""
-        records = self._desk.agents.transcripts.calls(question.agent_id, last=MOST_CALLS)
-        asked = [one for one in records if one.status == "asks" and one.turn == question.turn - 1]
-        return f"asks: {asked[0].summary}" if asked else ""
-
-    def _write_news(self, question: TurnInput, row: AgentRow, steering: Steering) -> tuple[int, tuple[str, ...]]:
-        """Put what is new since the last answer into the transcript; return (the answer's number, messages delivered).
-
-        Written before the model is asked: an attempt that follows finds it there, under the same numbers.
-        """
-        desk, agent_id = self._desk, question.agent_id
-        written = desk.agents.transcripts.length(agent_id)
-        number = max(question.number, written)
-        lines: list[Line] = []
-        for key, message in [*self._late(agent_id), *self._given(agent_id, steering), *self._warning(question)]:
-            lines.append(Line(number + len(lines), key, message))
-        words = [word for word in steering.words if word.kind in MESSAGES]
-        fresh = set(desk.agents.transcripts.untold(agent_id, [f"say/{word.id}" for word in words]))
-        undelivered = set(desk.agents.undelivered(question.job_id))
-        delivered = [word for word in words if word.id in undelivered and f"say/{word.id}" in fresh]
-        for word in delivered:
-            text = f"The goal was changed: {word.comment}" if word.kind == "amend" else word.comment
-            message = make_message(
-                f"{agent_id}#say/{word.id}", TextPart(text=text), role="user", source="person", person=word.by
-            )
-            lines.append(Line(number + len(lines), f"say/{word.id}", message))
-        if lines:
-            desk.agents.deliver(agent_id, question.turn, lines, [word.id for word in delivered], at=now())
-        return number + len(lines), tuple(word.id for word in delivered)
-
-    def _late(self, agent_id: str) -> list[tuple[str, Message]]:
-        """Ends of calls that had been answered with "running"."""
-        late = {f"late/{record.key}": record for record in self._desk.agents.transcripts.late_calls(agent_id)}
-        found = []
-        for key in self._desk.agents.transcripts.untold(agent_id, list(late)) if late else []:
-            record, said = late[key], (late[key].late or {})["text"]
-            text = f"The call {record.tool} ({record.key}), which was running, has ended:\n{said}"
-            message = make_message(f"{agent_id}#{key}", TextPart(text=text), role="user", source="perdure")
-            found.append((key, message))
-        return found
-
-    def _given(self, agent_id: str, steering: Steering) -> list[tuple[str, Message]]:
-        """What people gave more, which also clears what was said about circles."""
-        given = {f"more/{word.id}": word for word in steering.words if word.kind == "more"}
-        found = []
-        for key in self._desk.agents.transcripts.untold(agent_id, list(given)) if given else []:
-            text = f"{given[key].by} gave you more to work with ({given[key].comment}). Go on."
-            message = make_message(f"{agent_id}#{key}", TextPart(text=text), role="user", source="perdure")
-            found.append((key, message))
-        return found
-
-    def _warning(self, question: TurnInput) -> list[tuple[str, Message]]:
-        """What loop detection found, when it is the model's turn to hear it."""
-        finding, step = self._circle(question)
-        if finding is None or step != "tell_model":
-            return []
-        key = f"loop/{question.turn}"
-        name = f"{question.agent_id}#{key}"
-        return [(key, make_message(name, TextPart(text=finding.sentence), role="user", source="perdure"))]
-
-    def _circle(self, question: TurnInput) -> tuple[LoopFinding | None, str]:
-        """Whether it goes round in circles, and who is to be told."""
-        transcripts = self._desk.agents.transcripts
-        finding = find_loop(self._desk.traces(question.agent_id, _LOOKED_AT))
-        if finding is None:
-            return None, "go_on"
-        cleared = max((number for number, _ in transcripts.keyed(question.agent_id, "more/")), default=-1)
-        told = [
-            int(key.rpartition("/")[2])
-            for number, key in transcripts.keyed(question.agent_id, "loop/")
-            if number > cleared
-        ]
-        return finding, next_step(finding, told, turn=question.turn)
 
     def _tools(self, spec: AgentSpec) -> tuple[ToolSpec, ...]:
         return tuple(self._desk.tools[name].spec for name in spec.tools if name in self._desk.tools)
@@ -288,23 +204,24 @@ class ModelActivities:
         message = make_message(
             f"{question.agent_id}#turn/{question.turn}", *answer.parts, role="assistant", source="model"
         )
+        number = prepared.written.number
         calls = tuple(
-            self._header(question.turn, prepared.number, position, part) for position, part in enumerate(message.calls)
+            self._header(question.turn, number, position, part) for position, part in enumerate(message.calls)
         )
         assert prepared.request is not None
         record = TurnRecord(
             turn=question.turn,
-            number=prepared.number,
+            number=number,
             sent=len(prepared.request.messages),
             model=answer.model,
             finish=answer.finish,
             usage=answer.usage,
             cost_microdollars=answer.cost_microdollars,
             notes=answer.notes[:20],
-            delivered=prepared.delivered,
-            result=TurnResult(number=prepared.number + 1 + len(calls), calls=calls[:MOST_CALLS]),
+            delivered=prepared.written.delivered,
+            result=TurnResult(number=number + 1 + len(calls), calls=calls[:MOST_CALLS]),
         )
-        line = Line(prepared.number, f"turn/{question.turn}", message)
+        line = Line(number, f"turn/{question.turn}", message)
         extra = [self._refuse_call(question, header, message.calls[header.position]) for header in calls[MOST_CALLS:]]
         return self._desk.agents.end_turn(question.agent_id, record, line, extra, at=now()).result
 
@@ -318,9 +235,15 @@ class ModelActivities:
 
     def _header(self, turn: int, answer: int, position: int, part: CallPart) -> CallHeader:
         tool = self._desk.tools.get(part.name)
-        limits = {"limit_seconds": tool.spec.limit_seconds, "grace_seconds": tool.spec.grace_seconds} if tool else {}
+        limit = {"limit": tool.spec.limit_seconds} if tool else {}
         place = {"turn": turn, "position": position, "number": answer + 1 + position, "answer": answer}
-        return CallHeader(tool=part.name[:80], **place, **limits)
+        return CallHeader(**place, **limit)
+
+
+def _unanswered(question: TurnInput, look: AgentLook) -> str:
+    """What the turn before asked a person, while nobody has said anything since; empty: nothing."""
+    asked = [one for one in look.calls if one.status == "asks" and one.turn == question.turn - 1]
+    return f"asks: {asked[0].summary}" if asked and not look.undelivered else ""
 
 
 def _ended(question: TurnInput, end: AgentEnd, *, number: int | None = None) -> TurnResult:

@@ -50,7 +50,7 @@ class ToolActivities:
         prior = desk.agents.transcripts.call(key)
         if prior is not None and prior.status not in ("", "waits"):
             return CallResult(status=prior.status, pause=bool(prior.verdict and prior.verdict.pause))
-        spec = desk.spec(question.spec)
+        spec = desk.spec(question.agent_id)
         part = desk.agents.transcripts.read(question.agent_id, question.call.answer + 1)[-1].calls[
             question.call.position
         ]

@@ -118,9 +118,8 @@ class AgentWorkflow:
             until = _first(results)
 
     async def _run_call(self, header: CallHeader) -> CallResult:
-        state = self._state
-        question = CallInput(agent_id=state.agent_id, job_id=state.job_id, spec=state.spec, call=header)
-        return await call(names.RUN_TOOL, question, CallResult, limit=timedelta(seconds=header.limit_seconds) + _MARGIN)
+        question = CallInput(agent_id=self._state.agent_id, call=header)
+        return await call(names.RUN_TOOL, question, CallResult, limit=timedelta(seconds=header.limit) + _MARGIN)
 
     async def _pause_if_insisting(self, results: list[CallResult]) -> None:
         if any(found.pause for found in results):
@@ -145,8 +144,6 @@ class AgentWorkflow:
         state = self._state
         question = CloseAgentInput(
             agent_id=state.agent_id,
-            job_id=state.job_id,
-            spec=state.spec,
             turn=state.turn,
             number=state.number if number is None else number,
             end=end,
@@ -173,8 +170,7 @@ class AgentWorkflow:
 
     def _turn(self) -> TurnInput:
         state = self._state
-        about = {"agent_id": state.agent_id, "job_id": state.job_id, "spec": state.spec}
-        return TurnInput(turn=state.turn, number=state.number, **about)
+        return TurnInput(agent_id=state.agent_id, turn=state.turn, number=state.number)
 
     @workflow.signal(name=names.POKE_SIGNAL)
     def poke(self, poke: Poke) -> None:

@@ -7,9 +7,10 @@ from typing import Literal
 from pydantic import Field
 
 from perdure.contracts.agent import AgentEnd, CallVerdict, Dial, Limits, Permission, Spent, Usage
-from perdure.contracts.base import BlobRef, Contract, Digest, JsonDict, UtcTime
+from perdure.contracts.base import BlobRef, Contract, Digest, UtcTime
 from perdure.contracts.job import StepInput, StepResult
 from perdure.contracts.messages import OutcomeStatus
+from perdure.contracts.names import job_of
 from perdure.contracts.plan import ReviewRule
 
 MOST_CALLS = 32
@@ -72,17 +73,24 @@ class CallHeader(Contract):
     """Where its result goes in the transcript."""
     answer: int
     """Number of the message that asks for it."""
-    tool: str = Field(max_length=80)
-    limit_seconds: int = 120
-    grace_seconds: int = 0
+    limit: int = 120
+    """Seconds that the tool may take."""
 
 
-class TurnInput(Contract):
-    """Ask the model once. The same again finds its own answer in the store."""
+class OfAgent(Contract):
+    """A question about one agent."""
 
     agent_id: str
-    job_id: str
-    spec: BlobRef
+
+    @property
+    def job_id(self) -> str:
+        """The job that it works on."""
+        return job_of(self.agent_id)
+
+
+class TurnInput(OfAgent):
+    """Ask the model once. The same again finds its own answer in the store."""
+
     turn: int
     number: int
 
@@ -99,12 +107,9 @@ class TurnResult(Contract):
     """Why it waits for a person ("paused by ana"); nobody was asked, and the same turn is asked for again."""
 
 
-class CallInput(Contract):
+class CallInput(OfAgent):
     """Run one call. The same again finds its own answer, or says what became of it."""
 
-    agent_id: str
-    job_id: str
-    spec: BlobRef
     call: CallHeader
 
 
@@ -140,12 +145,9 @@ class WorkspaceResult(Contract):
     findings: BlobRef | None = None
 
 
-class CloseAgentInput(Contract):
+class CloseAgentInput(OfAgent):
     """Look whether the agent is done, or end it for ``end``."""
 
-    agent_id: str
-    job_id: str
-    spec: BlobRef
     turn: int
     """The last one that was asked for."""
     number: int
@@ -221,8 +223,6 @@ class CallRecord(Contract):
     summary: str = ""
     degraded: str = ""
     """Why it is not the tool's own best answer; the review says so."""
-    late: JsonDict | None = None
-    """The outcome of a call that had been answered with "running"."""
     began_at: UtcTime | None = None
     ended_at: UtcTime | None = None
 

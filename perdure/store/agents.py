@@ -9,7 +9,7 @@ from typing import Any
 
 from sqlalchemy import Connection, Row, func, insert, select, update
 
-from perdure.contracts.agent import AgentEnd, Spent
+from perdure.contracts.agent import AgentEnd, CallTrace, Spent
 from perdure.contracts.agent_run import AgentSpec, AgentStanding, CallRecord, TurnRecord
 from perdure.contracts.base import BlobRef
 from perdure.contracts.decisions import MESSAGES
@@ -21,7 +21,16 @@ from perdure.store.chain import time_of, time_text
 from perdure.store.database import Database
 from perdure.store.events import append_event
 from perdure.store.jobs import is_final, job_row, note_job
-from perdure.store.transcripts import Line, Transcripts, append_lines, find_call
+from perdure.store.transcripts import (
+    Line,
+    Transcripts,
+    append_lines,
+    find_call,
+    find_turns,
+    length_of,
+    newest_calls,
+    told_keys,
+)
 
 _AGENT = "agent"
 
@@ -46,6 +55,36 @@ class AgentRow:
         """How long it has worked: since its start, time parked for a person not counted."""
         until = self.parked_at or now
         return int((until - self.started_at).total_seconds()) - self.parked_seconds
+
+
+@dataclass(frozen=True)
+class AgentLook:
+    """All that a turn has to know before it begins, as of one moment."""
+
+    row: AgentRow
+    record: TurnRecord | None
+    """This turn, when it was answered before."""
+    before: TurnRecord | None
+    """The turn before it."""
+    calls: tuple[CallRecord, ...]
+    """The newest ones, oldest first."""
+    keys: tuple[tuple[int, str], ...]
+    """Number and key of what was told to the model beside its work."""
+    length: int
+    """Of the transcript."""
+    undelivered: frozenset[str]
+    """Ids of people's messages that no request has held yet."""
+
+    @property
+    def traces(self) -> list[CallTrace]:
+        """The calls as loop detection sees them."""
+        return [trace_of(record) for record in self.calls if record.status and record.status != "waits"]
+
+
+def trace_of(record: CallRecord) -> CallTrace:
+    """Return a finished call as loop detection sees it."""
+    about = record.model_dump(include={"turn", "tool", "arguments_hash", "answer_hash", "status", "changed"})
+    return CallTrace.model_validate(about)
 
 
 class Agents:
@@ -93,6 +132,21 @@ class Agents:
         if row is None:
             return AgentStanding(agent_id=agent_id)
         return AgentStanding(agent_id=agent_id, end=row.end, spent=row.spent, result=row.result)
+
+    def look(self, agent_id: str, turn: int, *, last: int) -> AgentLook:
+        """Return what a turn has to know, with the newest ``last`` calls. Raises ``NotFound``."""
+        with self._database.read() as connection:
+            row = _get(connection, agent_id)
+            records = {record.turn: record for record in find_turns(connection, agent_id, (turn - 1, turn))}
+            return AgentLook(
+                row=row,
+                record=records.get(turn),
+                before=records.get(turn - 1),
+                calls=tuple(newest_calls(connection, agent_id, last)),
+                keys=tuple(told_keys(connection, agent_id)),
+                length=length_of(connection, agent_id),
+                undelivered=frozenset(undelivered(connection, row.job_id)),
+            )
 
     def add_lines(self, agent_id: str, lines: Sequence[Line], *, at: datetime) -> None:
         """Write messages that belong to no call and no answer."""
@@ -164,14 +218,9 @@ class Agents:
                 return found
             append_lines(connection, agent_id, [line], at)
             ended = record.model_copy(update={"ended_at": at})
-            _write_call(connection, agent_id, ended, "ended", at)
+            _write_call(connection, agent_id, ended, "denied" if ended.status == "denied" else "ended", at)
             connection.execute(update(agents).where(agents.c.agent_id == agent_id).values(calls=agents.c.calls + 1))
         return ended
-
-    def note_late(self, agent_id: str, record: CallRecord, *, at: datetime) -> None:
-        """Keep the outcome of a call that had been answered with "running"; the next turn tells it."""
-        with self._database.write() as connection:
-            _write_call(connection, agent_id, record, "ended", at)
 
     def undelivered(self, job_id: str) -> list[str]:
         """Return ids of people's messages that no request has held yet, oldest first."""

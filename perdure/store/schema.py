@@ -244,7 +244,7 @@ agent_calls = Table(
     Column("turn", Integer, nullable=False),
     Column("position", Integer, nullable=False),
     Column("tool", Text, nullable=False),
-    Column("state", Text, nullable=False),  # begun, asked, ended
+    Column("state", Text, nullable=False),  # begun, asked, ended, denied
     Column("body", Text, nullable=False),  # contracts.agent_run.CallRecord
     Column("at", Text, nullable=False),
     Index(None, "agent_id", "turn"),

@@ -10,7 +10,7 @@ from datetime import datetime
 from threading import Lock
 from typing import Any
 
-from sqlalchemy import Connection, func, insert, select
+from sqlalchemy import Connection, func, insert, or_, select
 
 from perdure.contracts.agent_run import CallRecord, TurnRecord
 from perdure.contracts.messages import Message, Part, estimate_tokens
@@ -85,14 +85,6 @@ class Transcripts:
         with self._lock:
             self._warm.pop(agent_id, None)
 
-    def turn(self, agent_id: str, turn: int) -> TurnRecord | None:
-        """Return a turn that was answered, ``None`` before that."""
-        turns = schema.agent_turns
-        query = select(turns.c.body).where(turns.c.agent_id == agent_id, turns.c.turn == turn)
-        with self._database.read() as connection:
-            body = connection.execute(query).scalar_one_or_none()
-        return TurnRecord.model_validate_json(body) if body is not None else None
-
     def turns(self, agent_id: str) -> list[TurnRecord]:
         """Return all answered turns, oldest first."""
         turns = schema.agent_turns
@@ -105,35 +97,15 @@ class Transcripts:
         with self._database.read() as connection:
             return find_call(connection, key)
 
-    def calls(self, agent_id: str, *, last: int | None = None) -> list[CallRecord]:
-        """Return an agent's calls, oldest first; with ``last`` only the newest so many."""
-        calls = schema.agent_calls
-        order = (calls.c.turn.desc(), calls.c.position.desc())
-        query = select(calls.c.body).where(calls.c.agent_id == agent_id).order_by(*order)
-        if last is not None:
-            query = query.limit(last)
+    def calls(self, agent_id: str) -> list[CallRecord]:
+        """Return an agent's calls, oldest first."""
         with self._database.read() as connection:
-            found = [CallRecord.model_validate_json(body) for body in connection.execute(query).scalars()]
-        return found[::-1]
+            return newest_calls(connection, agent_id, None)
 
-    def late_calls(self, agent_id: str) -> list[CallRecord]:
-        """Return calls that ended after they were answered with "running", oldest first; told ones too."""
-        return [record for record in self.calls(agent_id) if record.late is not None]
-
-    def untold(self, agent_id: str, keys: Sequence[str]) -> list[str]:
-        """Return those of ``keys`` under which no message is written."""
-        table = schema.transcript
-        query = select(table.c.key).where(table.c.agent_id == agent_id, table.c.key.in_(keys))
+    def calls_in(self, agent_id: str, state: str) -> list[CallRecord]:
+        """Return calls in one state of the store (begun, asked, ended, denied), oldest first."""
         with self._database.read() as connection:
-            found = set(connection.execute(query).scalars())
-        return [key for key in keys if key not in found]
-
-    def keyed(self, agent_id: str, prefix: str) -> list[tuple[int, str]]:
-        """Return (number, key) of messages whose key begins so, oldest first."""
-        table = schema.transcript
-        query = select(table.c.number, table.c.key).where(table.c.agent_id == agent_id, table.c.key.startswith(prefix))
-        with self._database.read() as connection:
-            return [(row.number, row.key) for row in connection.execute(query.order_by(table.c.number))]
+            return calls_in(connection, agent_id, state)
 
     def length(self, agent_id: str) -> int:
         """Return how many messages are written."""
@@ -170,6 +142,37 @@ def length_of(connection: Connection, agent_id: str) -> int:
     table = schema.transcript
     query = select(func.count()).select_from(table).where(table.c.agent_id == agent_id)
     return int(connection.execute(query).scalar_one())
+
+
+def find_turns(connection: Connection, agent_id: str, numbers: Sequence[int]) -> list[TurnRecord]:
+    """Return those of these turns that were answered."""
+    turns = schema.agent_turns
+    query = select(turns.c.body).where(turns.c.agent_id == agent_id, turns.c.turn.in_(numbers))
+    return [TurnRecord.model_validate_json(body) for body in connection.execute(query).scalars()]
+
+
+def newest_calls(connection: Connection, agent_id: str, last: int | None) -> list[CallRecord]:
+    """Return an agent's newest ``last`` calls, all for ``None``; oldest first."""
+    calls = schema.agent_calls
+    order = (calls.c.turn.desc(), calls.c.position.desc())
+    query = select(calls.c.body).where(calls.c.agent_id == agent_id).order_by(*order).limit(last)
+    return [CallRecord.model_validate_json(body) for body in connection.execute(query).scalars()][::-1]
+
+
+def calls_in(connection: Connection, agent_id: str, state: str) -> list[CallRecord]:
+    """Return calls in one state, oldest first."""
+    calls = schema.agent_calls
+    query = select(calls.c.body).where(calls.c.agent_id == agent_id, calls.c.state == state)
+    bodies = connection.execute(query.order_by(calls.c.turn, calls.c.position)).scalars()
+    return [CallRecord.model_validate_json(body) for body in bodies]
+
+
+def told_keys(connection: Connection, agent_id: str) -> list[tuple[int, str]]:
+    """Return (number, key) of messages from people and from the loop itself, oldest first."""
+    table = schema.transcript
+    kinds = [table.c.key.startswith(f"{kind}/") for kind in ("loop", "more", "say")]
+    query = select(table.c.number, table.c.key).where(table.c.agent_id == agent_id, or_(*kinds))
+    return [(row.number, row.key) for row in connection.execute(query.order_by(table.c.number))]
 
 
 def find_call(connection: Connection, key: str) -> CallRecord | None:
