@@ -16,7 +16,8 @@ from perdure.contracts.agent_ports import ModelClient, Tool
 from perdure.contracts.agent_run import AgentSpec
 from perdure.contracts.decisions import Decision
 from perdure.policy.budgets import raise_limits
-from perdure.store.agents import AgentRow, Agents
+from perdure.store.agent_rows import AgentRow
+from perdure.store.agents import Agents
 from perdure.store.ledger import Ledger
 
 ORDER = list(Dial)

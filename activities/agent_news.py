@@ -11,7 +11,7 @@ from perdure.contracts.agent_run import TurnInput
 from perdure.contracts.decisions import MESSAGES
 from perdure.contracts.messages import Message, TextPart
 from perdure.policy.loops import find_loop, next_step
-from perdure.store.agents import AgentLook
+from perdure.store.agent_rows import AgentLook
 from perdure.store.transcripts import Line, make_message
 
 

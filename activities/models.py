@@ -24,7 +24,7 @@ from perdure.contracts.job import JobPhase
 from perdure.contracts.messages import CallPart, ResultPart
 from perdure.errors import Conflict, ModelFailed, ModelTrouble
 from perdure.policy.budgets import find_stop, may_ask
-from perdure.store.agents import AgentLook
+from perdure.store.agent_rows import AgentLook
 from perdure.store.transcripts import Line, make_message
 
 Answer = TypeVar("Answer")

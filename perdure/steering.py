@@ -13,7 +13,8 @@ from perdure.deciding import Decider
 from perdure.errors import Conflict, UserError
 from perdure.policy.authorize import Principal, Right, authorize
 from perdure.policy.dial import turn_dial
-from perdure.store.agents import AgentRow, Agents
+from perdure.store.agent_rows import AgentRow
+from perdure.store.agents import Agents
 from perdure.store.blobs import BlobStore
 from perdure.store.ledger import Ledger
 

@@ -3,21 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import Connection, Row, func, insert, select, update
+from sqlalchemy import Connection, func, insert, select, update
 
-from perdure.contracts.agent import AgentEnd, CallTrace, Spent
+from perdure.contracts.agent import AgentEnd
 from perdure.contracts.agent_run import AgentSpec, AgentStanding, CallRecord, TurnRecord
 from perdure.contracts.base import BlobRef
-from perdure.contracts.decisions import MESSAGES
 from perdure.contracts.job import JobPhase, NoteInput
 from perdure.contracts.names import JobId
-from perdure.errors import Conflict, NotFound
+from perdure.errors import Conflict
 from perdure.store import schema
-from perdure.store.chain import time_of, time_text
+from perdure.store.agent_rows import AgentLook, AgentRow, agent_of, find_agent, get_agent, undelivered
+from perdure.store.chain import time_text
 from perdure.store.database import Database
 from perdure.store.events import append_event
 from perdure.store.jobs import is_final, job_row, note_job
@@ -33,58 +32,6 @@ from perdure.store.transcripts import (
 )
 
 _AGENT = "agent"
-
-
-@dataclass(frozen=True)
-class AgentRow:
-    """One agent."""
-
-    agent_id: str
-    job_id: str
-    ordinal: int
-    """Which agent of its job, from 1."""
-    spec: BlobRef
-    end: AgentEnd | None
-    result: BlobRef | None
-    started_at: datetime
-    parked_at: datetime | None
-    parked_seconds: int
-    spent: Spent
-
-    def wall_seconds(self, now: datetime) -> int:
-        """How long it has worked: since its start, time parked for a person not counted."""
-        until = self.parked_at or now
-        return int((until - self.started_at).total_seconds()) - self.parked_seconds
-
-
-@dataclass(frozen=True)
-class AgentLook:
-    """All that a turn has to know before it begins, as of one moment."""
-
-    row: AgentRow
-    record: TurnRecord | None
-    """This turn, when it was answered before."""
-    before: TurnRecord | None
-    """The turn before it."""
-    calls: tuple[CallRecord, ...]
-    """The newest ones, oldest first."""
-    keys: tuple[tuple[int, str], ...]
-    """Number and key of what was told to the model beside its work."""
-    length: int
-    """Of the transcript."""
-    undelivered: frozenset[str]
-    """Ids of people's messages that no request has held yet."""
-
-    @property
-    def traces(self) -> list[CallTrace]:
-        """The calls as loop detection sees them."""
-        return [trace_of(record) for record in self.calls if record.status and record.status != "waits"]
-
-
-def trace_of(record: CallRecord) -> CallTrace:
-    """Return a finished call as loop detection sees it."""
-    about = record.model_dump(include={"turn", "tool", "arguments_hash", "answer_hash", "status", "changed"})
-    return CallTrace.model_validate(about)
 
 
 class Agents:
@@ -107,12 +54,12 @@ class Agents:
                 append_lines(connection, spec.agent_id, lines, at)
             elif found.spec != ref:
                 raise Conflict(f"{spec.agent_id} was started with another specification. Nothing was written.")
-            return _get(connection, spec.agent_id)
+            return get_agent(connection, spec.agent_id)
 
     def get(self, agent_id: str) -> AgentRow:
         """Return an agent. Raises ``NotFound``."""
         with self._database.read() as connection:
-            return _get(connection, agent_id)
+            return get_agent(connection, agent_id)
 
     def find(self, agent_id: str) -> AgentRow | None:
         """Return an agent, if it was opened."""
@@ -124,7 +71,7 @@ class Agents:
         agents = schema.agents
         query = select(agents).where(agents.c.job_id == job_id).order_by(agents.c.ordinal)
         with self._database.read() as connection:
-            return [_row(row) for row in connection.execute(query)]
+            return [agent_of(row) for row in connection.execute(query)]
 
     def standing(self, agent_id: str) -> AgentStanding:
         """Return how an agent stands; one that was never opened stands as open."""
@@ -136,7 +83,7 @@ class Agents:
     def look(self, agent_id: str, turn: int, *, last: int) -> AgentLook:
         """Return what a turn has to know, with the newest ``last`` calls. Raises ``NotFound``."""
         with self._database.read() as connection:
-            row = _get(connection, agent_id)
+            row = get_agent(connection, agent_id)
             records = {record.turn: record for record in find_turns(connection, agent_id, (turn - 1, turn))}
             return AgentLook(
                 row=row,
@@ -158,7 +105,7 @@ class Agents:
     ) -> None:
         """Write what is new for a request, people's messages with the record that this turn delivers them."""
         with self._database.write() as connection:
-            agent = _get(connection, agent_id)
+            agent = get_agent(connection, agent_id)
             append_lines(connection, agent_id, lines, at)
             for decision_id in decision_ids:
                 _write_delivery(connection, agent, turn, decision_id, at)
@@ -238,7 +185,7 @@ class Agents:
         """Stop the clock and say in the list of jobs what is waited for; once per (agent, step)."""
         agents = schema.agents
         with self._database.write() as connection:
-            row = _get(connection, agent_id)
+            row = get_agent(connection, agent_id)
             open_ones = (agents.c.agent_id == agent_id, agents.c.parked_at.is_(None))
             connection.execute(update(agents).where(*open_ones).values(parked_at=time_text(at)))
             _note(connection, row, phase, why, step, at)
@@ -247,7 +194,7 @@ class Agents:
         """Let the clock go on, and say so; once per (agent, step). A no-op when it goes."""
         agents = schema.agents
         with self._database.write() as connection:
-            row = _get(connection, agent_id)
+            row = get_agent(connection, agent_id)
             if row.parked_at is not None:
                 seconds = row.parked_seconds + int((at - row.parked_at).total_seconds())
                 values = {"parked_at": None, "parked_seconds": seconds}
@@ -260,56 +207,13 @@ class Agents:
         Only an agent that says it is done waits for that; a limit or a cancel ends it all the same.
         """
         with self._database.write() as connection:
-            row = _get(connection, agent_id)
+            row = get_agent(connection, agent_id)
             if row.end is not None:
                 return row.end
             if end.reason in ("done", "answered") and undelivered(connection, row.job_id):
                 return None
             _write_end(connection, row, end, result, at)
         return end
-
-
-def find_agent(connection: Connection, agent_id: str) -> AgentRow | None:
-    """Return an agent, if there is one."""
-    agents = schema.agents
-    row = connection.execute(select(agents).where(agents.c.agent_id == agent_id)).one_or_none()
-    return _row(row) if row is not None else None
-
-
-def all_agents(connection: Connection) -> list[AgentRow]:
-    """Return every agent there ever was."""
-    agents = schema.agents
-    return [_row(row) for row in connection.execute(select(agents).order_by(agents.c.started_at))]
-
-
-def open_agents(connection: Connection, job_id: str) -> list[str]:
-    """Return the ids of the agents at work on a job, oldest first."""
-    agents = schema.agents
-    query = select(agents.c.agent_id).where(agents.c.job_id == job_id, agents.c.end_reason == "")
-    return list(connection.execute(query.order_by(agents.c.ordinal)).scalars())
-
-
-def has_open_agent(connection: Connection, job_id: str) -> bool:
-    """Whether an agent works on a job now."""
-    agents = schema.agents
-    query = select(agents.c.agent_id).where(agents.c.job_id == job_id, agents.c.end_reason == "")
-    return connection.execute(query.limit(1)).first() is not None
-
-
-def undelivered(connection: Connection, job_id: str) -> list[str]:
-    """Return ids of people's messages to a job that no request has held yet, oldest first."""
-    decisions, deliveries = schema.decisions, schema.deliveries
-    query = (
-        select(decisions.c.id)
-        .outerjoin(deliveries, deliveries.c.decision_id == decisions.c.id)
-        .where(
-            decisions.c.job_id == job_id,
-            decisions.c.kind.in_(MESSAGES),
-            deliveries.c.decision_id.is_(None),
-        )
-        .order_by(decisions.c.position)
-    )
-    return list(connection.execute(query).scalars())
 
 
 def _insert_agent(connection: Connection, spec: AgentSpec, ref: BlobRef, at: datetime) -> None:
@@ -400,34 +304,4 @@ def _append(
         workflow_id=agent_id,
         step=step,
         at=at,
-    )
-
-
-def _get(connection: Connection, agent_id: str) -> AgentRow:
-    row = find_agent(connection, agent_id)
-    if row is None:
-        raise NotFound(f"There is no agent {agent_id}. `perdure show JOB` names a job's agents.")
-    return row
-
-
-def _row(row: Row[Any]) -> AgentRow:
-    result = BlobRef(sha256=row.result_sha256, size_bytes=row.result_size) if row.result_sha256 else None
-    end = AgentEnd(reason=row.end_reason, sentence=row.end_sentence) if row.end_reason else None
-    return AgentRow(
-        agent_id=row.agent_id,
-        job_id=row.job_id,
-        ordinal=row.ordinal,
-        spec=BlobRef(sha256=row.spec_sha256, size_bytes=row.spec_size),
-        end=end,
-        result=result,
-        started_at=time_of(row.started_at),
-        parked_at=time_of(row.parked_at) if row.parked_at else None,
-        parked_seconds=row.parked_seconds,
-        spent=Spent(
-            turns=row.turns,
-            calls=row.calls,
-            tokens=row.tokens,
-            cost_microdollars=row.cost_microdollars,
-            unknown_cost=row.unknown_cost,
-        ),
     )

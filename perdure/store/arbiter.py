@@ -12,7 +12,7 @@ from perdure.contracts.base import BlobRef
 from perdure.contracts.names import job_of
 from perdure.errors import Conflict, Refused
 from perdure.store import intents, schema
-from perdure.store.agents import has_open_agent, undelivered
+from perdure.store.agent_rows import has_open_agent, undelivered
 from perdure.store.chain import time_text
 from perdure.store.decisions import resolution_after
 from perdure.store.events import append_event, clean

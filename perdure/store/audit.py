@@ -17,7 +17,7 @@ from perdure.contracts.names import CALL_ROUNDS
 from perdure.contracts.plan import Plan, read_plan
 from perdure.errors import NotFound, Tampered
 from perdure.store import evidence, intents, permits, plans, schema
-from perdure.store.agents import all_agents
+from perdure.store.agent_rows import all_agents
 from perdure.store.blobs import BlobStore
 from perdure.store.bundle import export_bundle, verify_bundle
 from perdure.store.chain import GENESIS

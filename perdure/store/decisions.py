@@ -11,7 +11,7 @@ from sqlalchemy import Connection, Row, insert, select, update
 from perdure.contracts.decisions import STEERING, Decision, SignedDecision
 from perdure.errors import Conflict, NotFound, UserError
 from perdure.store import permits, schema
-from perdure.store.agents import has_open_agent
+from perdure.store.agent_rows import has_open_agent
 from perdure.store.chain import time_text
 from perdure.store.events import INSTALLATION, append_event, bodies_of
 from perdure.store.jobs import is_final, job_row

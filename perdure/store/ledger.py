@@ -16,7 +16,19 @@ from perdure.contracts.decisions import CloseGateInput, GateInput, SignedDecisio
 from perdure.contracts.http import EventView, JobView, TokenView
 from perdure.contracts.job import Admission, AdmitInput, JobState, NoteInput, PlanRef
 from perdure.contracts.plan import Envelope
-from perdure.store import access, agents, arbiter, decisions, erasure, events, intents, jobs, permits, plans, standing
+from perdure.store import (
+    access,
+    agent_rows,
+    arbiter,
+    decisions,
+    erasure,
+    events,
+    intents,
+    jobs,
+    permits,
+    plans,
+    standing,
+)
 from perdure.store.database import PATIENCE, Database
 from perdure.store.migrate import prepare_ledger
 from perdure.store.rows import BeginEffect, IntentRow, PermitRow, PlanRow, TargetBusy
@@ -207,7 +219,7 @@ class Ledger:
     def open_agents(self, job_id: str) -> list[str]:
         """Return the ids of the agents at work on a job, oldest first."""
         with self.database.read() as connection:
-            return agents.open_agents(connection, job_id)
+            return agent_rows.open_agents(connection, job_id)
 
     # Permits and effects
 

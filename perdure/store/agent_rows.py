@@ -1,0 +1,144 @@
+"""Agents as the store has them, and what is looked up about them inside somebody's transaction."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from sqlalchemy import Connection, Row, select
+
+from perdure.contracts.agent import AgentEnd, CallTrace, Spent
+from perdure.contracts.agent_run import CallRecord, TurnRecord
+from perdure.contracts.base import BlobRef
+from perdure.contracts.decisions import MESSAGES
+from perdure.errors import NotFound
+from perdure.store import schema
+from perdure.store.chain import time_of
+
+
+@dataclass(frozen=True)
+class AgentRow:
+    """One agent."""
+
+    agent_id: str
+    job_id: str
+    ordinal: int
+    """Which agent of its job, from 1."""
+    spec: BlobRef
+    end: AgentEnd | None
+    result: BlobRef | None
+    started_at: datetime
+    parked_at: datetime | None
+    parked_seconds: int
+    spent: Spent
+
+    def wall_seconds(self, now: datetime) -> int:
+        """How long it has worked: since its start, time parked for a person not counted."""
+        until = self.parked_at or now
+        return int((until - self.started_at).total_seconds()) - self.parked_seconds
+
+
+@dataclass(frozen=True)
+class AgentLook:
+    """All that a turn has to know before it begins, as of one moment."""
+
+    row: AgentRow
+    record: TurnRecord | None
+    """This turn, when it was answered before."""
+    before: TurnRecord | None
+    """The turn before it."""
+    calls: tuple[CallRecord, ...]
+    """The newest ones, oldest first."""
+    keys: tuple[tuple[int, str], ...]
+    """Number and key of what was told to the model beside its work."""
+    length: int
+    """Of the transcript."""
+    undelivered: frozenset[str]
+    """Ids of people's messages that no request has held yet."""
+
+    @property
+    def traces(self) -> list[CallTrace]:
+        """The calls as loop detection sees them."""
+        return [trace_of(record) for record in self.calls if record.status and record.status != "waits"]
+
+
+def trace_of(record: CallRecord) -> CallTrace:
+    """Return a finished call as loop detection sees it."""
+    about = record.model_dump(include={"turn", "tool", "arguments_hash", "answer_hash", "status", "changed"})
+    return CallTrace.model_validate(about)
+
+
+def find_agent(connection: Connection, agent_id: str) -> AgentRow | None:
+    """Return an agent, if there is one."""
+    agents = schema.agents
+    row = connection.execute(select(agents).where(agents.c.agent_id == agent_id)).one_or_none()
+    return agent_of(row) if row is not None else None
+
+
+def all_agents(connection: Connection) -> list[AgentRow]:
+    """Return every agent there ever was."""
+    agents = schema.agents
+    return [agent_of(row) for row in connection.execute(select(agents).order_by(agents.c.started_at))]
+
+
+def open_agents(connection: Connection, job_id: str) -> list[str]:
+    """Return the ids of the agents at work on a job, oldest first."""
+    agents = schema.agents
+    query = select(agents.c.agent_id).where(agents.c.job_id == job_id, agents.c.end_reason == "")
+    return list(connection.execute(query.order_by(agents.c.ordinal)).scalars())
+
+
+def has_open_agent(connection: Connection, job_id: str) -> bool:
+    """Whether an agent works on a job now."""
+    agents = schema.agents
+    query = select(agents.c.agent_id).where(agents.c.job_id == job_id, agents.c.end_reason == "")
+    return connection.execute(query.limit(1)).first() is not None
+
+
+def undelivered(connection: Connection, job_id: str) -> list[str]:
+    """Return ids of people's messages to a job that no request has held yet, oldest first."""
+    decisions, deliveries = schema.decisions, schema.deliveries
+    query = (
+        select(decisions.c.id)
+        .outerjoin(deliveries, deliveries.c.decision_id == decisions.c.id)
+        .where(
+            decisions.c.job_id == job_id,
+            decisions.c.kind.in_(MESSAGES),
+            deliveries.c.decision_id.is_(None),
+        )
+        .order_by(decisions.c.position)
+    )
+    return list(connection.execute(query).scalars())
+
+
+def get_agent(connection: Connection, agent_id: str) -> AgentRow:
+    """Return an agent. Raises ``NotFound``."""
+    row = find_agent(connection, agent_id)
+    if row is None:
+        raise NotFound(f"There is no agent {agent_id}. `perdure show JOB` names a job's agents.")
+    return row
+
+
+def agent_of(row: Row[Any]) -> AgentRow:
+    """Return a row of the table as a value."""
+    result = BlobRef(sha256=row.result_sha256, size_bytes=row.result_size) if row.result_sha256 else None
+    end = AgentEnd(reason=row.end_reason, sentence=row.end_sentence) if row.end_reason else None
+    return AgentRow(
+        agent_id=row.agent_id,
+        job_id=row.job_id,
+        ordinal=row.ordinal,
+        spec=BlobRef(sha256=row.spec_sha256, size_bytes=row.spec_size),
+        end=end,
+        result=result,
+        started_at=time_of(row.started_at),
+        parked_at=time_of(row.parked_at) if row.parked_at else None,
+        parked_seconds=row.parked_seconds,
+        spent=Spent(
+            turns=row.turns,
+            calls=row.calls,
+            tokens=row.tokens,
+            cost_microdollars=row.cost_microdollars,
+            unknown_cost=row.unknown_cost,
+        ),
+    )
