@@ -72,8 +72,8 @@ KEPT: tuple[Kept, ...] = (
     Kept(
         PROMISE,
         _SANDBOX,
-        '            wrapped, self.environment(env or {}), Path("/"), limit=limit',
-        '            wrapped, {**os.environ, **self.environment(env or {})}, Path("/"), limit=limit',
+        "            self.environment(env or {}),\n",
+        "            {**os.environ, **self.environment(env or {})},\n",
         f"{_ON_SANDBOX}::test_command_sees_no_environment_of_ours",
     ),
     Kept(
