@@ -10,6 +10,8 @@ _ARBITER = "perdure/store/arbiter.py"
 _PERMITS = "perdure/store/permits.py"
 _PLANS = "perdure/store/plans.py"
 _GATES = "perdure/policy/gates.py"
+_AGENTS = "perdure/store/agents.py"
+_ON_AGENTS = "tests/store/test_agents.py"
 _ON_ARBITER = "tests/store/test_arbiter.py"
 _ON_DECISIONS = "tests/store/test_decisions.py"
 _ON_GATES = "tests/policy/test_gates.py"
@@ -77,5 +79,26 @@ KEPT: tuple[Kept, ...] = (
         "    if now >= plan.envelope.expires_at:\n",
         "    if False:\n",
         f"{_ON_GATES}::test_expiry_denies_what_is_not_satisfied",
+    ),
+    Kept(
+        PROMISE,
+        _ARBITER,
+        "    if begin.irreversible and has_open_agent(connection, begin.job_id)",
+        "    if False and has_open_agent(connection, begin.job_id)",
+        f"{_ON_AGENTS}::test_nothing_irreversible_starts_while_a_message_is_undelivered",
+    ),
+    Kept(
+        PROMISE,
+        _AGENTS,
+        '            if end.reason in ("done", "answered") and undelivered(connection, row.job_id):\n',
+        "            if False:\n",
+        f"{_ON_AGENTS}::test_an_agent_that_is_done_is_not_closed_over_an_unheard_message",
+    ),
+    Kept(
+        PROMISE,
+        "perdure/store/decisions.py",
+        "    if is_final(job) or not has_open_agent(connection, decision.job_id):\n",
+        "    if is_final(job):\n",
+        f"{_ON_AGENTS}::test_nobody_is_heard_where_no_agent_works",
     ),
 )
