@@ -22,6 +22,7 @@ from perdure.effects.base import Finished
 from perdure.errors import StageFailed, UserError
 from perdure.rules.base import DraftSpace
 from perdure.store.trouble import StoreTrouble
+from perdure.workspace.control_groups import remove_empty_groups
 from perdure.workspace.copies import DraftCopy, export_tree, open_draft
 from perdure.workspace.git import Repository, identity, open_repository
 from perdure.workspace.judges import DEFAULT_JUDGES, find_judges, put_back
@@ -202,6 +203,7 @@ def sweep(folder: Path) -> None:
     for kind in ("draft", "check", "effect", "planning"):
         for left in folder.glob(f"{kind}-*"):
             shutil.rmtree(left, ignore_errors=True)
+    remove_empty_groups()
 
 
 def _say_end(argv: list[str], ended: Finished) -> str:

@@ -12,7 +12,6 @@ from perdure.contracts.base import BlobRef, JsonDict
 from perdure.effects.arguments import command_argument, repository_of
 from perdure.effects.base import EffectContext, EffectRequest
 from perdure.errors import UserError
-from perdure.workspace.commands import Command, LimitMet, run_command
 from perdure.workspace.copies import export_tree
 from perdure.workspace.sandbox import Sandbox
 
@@ -61,12 +60,7 @@ def _content(request: EffectRequest, context: EffectContext) -> Path:
 
 
 def _build(request: EffectRequest, argv: list[str], folder: Path) -> None:
-    sandbox = Sandbox.find()
-    wrapped = sandbox.wrap(argv, workspace=folder, limit=_BUILD_LIMIT)
-    try:
-        ended = run_command(Command(wrapped, sandbox.environment({}), Path("/"), limit=_BUILD_LIMIT))
-    except LimitMet as met:
-        raise UserError(f"Step {request.id!r}: the build of the assets did not end: {met.message}") from None
+    ended = Sandbox.find().run(argv, workspace=folder, limit=_BUILD_LIMIT)
     if ended.code:
         said = ended.output[-500:].decode("utf-8", "replace").strip() or "nothing"
         raise UserError(f"Step {request.id!r}: `{' '.join(argv)}` ended with {ended.code}. It wrote: {said}")

@@ -20,11 +20,14 @@ from perdure.effects.base import Finished
 from perdure.errors import SetupError, UserError
 from perdure.workspace.census import TICK, Census
 from perdure.workspace.commands import OUTPUT_LIMIT_BYTES, Command, LimitMet, run_command
+from perdure.workspace.control_groups import Group, bounded_group
 
 HOME = "/tmp/home"
 WORKSPACE = "/workspace"
 KILLED = 124
 """The code of a command that was killed for its limit or bounds, as ``timeout`` has it."""
+_BEYOND = 32
+"""Processes beyond the bound before the kernel refuses: the watcher sees the bound passed, and ends the command."""
 NOT_FOUND = 127
 """The code of a command that is not there, as shells have it."""
 
@@ -48,7 +51,7 @@ class Bounds:
     """How much one command may use. Each process of it for itself, where not said otherwise."""
 
     processes: int = 512
-    """All together; a watcher counts, because a limit of the kernel's does not hold for root."""
+    """All together; a watcher counts and says so, a control group stops what outruns it (see ``control_groups``)."""
     memory_bytes: int = 8 << 30
     file_bytes: int = 4 << 30
     temporary_bytes: int = 2 << 30
@@ -105,17 +108,21 @@ class Sandbox:
             SetupError: the sandbox itself could not start.
         """
         refuse_network(network)
-        wrapped = self.wrap(argv, workspace=workspace, writable=writable, limit=limit, extra_read=extra_read)
-        command = Command(
-            wrapped,
-            self.environment(env or {}),
-            Path("/"),
-            limit=limit,
-            output_limit_bytes=output_limit_bytes,
-            tick=TICK,
-        )
         try:
-            finished = run_command(command, watch=self._watch(is_stopped))
+            with bounded_group(self.bounds.processes + _BEYOND) as group:
+                wrapped = self.wrap(argv, workspace=workspace, writable=writable, limit=limit, extra_read=extra_read)
+                command = Command(
+                    _joining(group, wrapped),
+                    self.environment(env or {}),
+                    Path("/"),
+                    limit=limit,
+                    output_limit_bytes=output_limit_bytes,
+                    tick=TICK,
+                )
+                finished = run_command(command, watch=self._watch(is_stopped))
+                if group is not None and group.was_full():
+                    reason = f"started more than {self.bounds.processes} processes."
+                    raise LimitMet(reason, reason, finished.output)
         except LimitMet as met:
             text = met.output + f"\n[killed: it {met.reason}]\n".encode()
             return Finished(KILLED, text, met.output)
@@ -179,6 +186,13 @@ class Sandbox:
             except (SetupError, OSError) as error:
                 return str(error)
         return "" if finished.code == 0 else finished.output.decode("utf-8", "replace").strip()[-300:] or "it failed"
+
+
+def _joining(group: Group | None, argv: list[str]) -> list[str]:
+    """``argv`` run as a member of a control group. One that cannot be joined after all is left to the watcher."""
+    if group is None:
+        return argv
+    return ["/bin/sh", "-c", 'echo $$ > "$0" 2>/dev/null; exec "$@"', str(group.members), *argv]
 
 
 def refuse_network(hosts: Sequence[str]) -> None:

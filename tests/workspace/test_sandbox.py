@@ -15,6 +15,7 @@ import pytest
 from activities.workspaces import sweep
 from perdure.effects.base import Finished
 from perdure.errors import SetupError, UserError
+from perdure.workspace.control_groups import bounded_group, remove_empty_groups
 from perdure.workspace.sandbox import KILLED, NOT_FOUND, Bounds, Sandbox
 
 LIMIT = timedelta(seconds=30)
@@ -173,6 +174,31 @@ def test_fork_bomb_is_ended(tmp_path: Path) -> None:
     done = small.run(["sh", "-c", script], workspace=tmp_path, limit=LIMIT)
     assert done.code == KILLED
     assert b"started more than 40 processes" in done.output
+
+
+def test_command_that_outruns_the_watcher_meets_the_kernel(tmp_path: Path) -> None:
+    """Also when root runs the worker: where a control group can be made, no more processes than it allows are there."""
+    with bounded_group(30) as group:
+        if group is None:  # a plain user: the kernel's own limit on a user's processes holds, and the watcher
+            assert os.geteuid() != 0 or not os.access("/sys/fs/cgroup/pids", os.W_OK)
+            return
+        assert not group.was_full()
+        script = 'echo $$ > "$0"; trap "kill 0" EXIT; for i in $(seq 60); do sleep 20 & done'
+        argv = ["sh", "-c", script, str(group.members)]
+        done = subprocess.run(argv, capture_output=True, text=True, timeout=30, start_new_session=True)
+        assert "fork" in done.stderr
+        assert group.was_full()
+    assert not group.folder.exists()
+
+
+def test_empty_groups_of_dead_workers_are_removed() -> None:
+    """A group that still holds a process stays; what goes away by itself is no error."""
+    left = bounded_group(5)
+    group = left.__enter__()
+    if group is not None:
+        remove_empty_groups()
+        assert not group.folder.exists()
+    left.__exit__(None, None, None)
 
 
 def test_memory_and_disk_have_bounds(tmp_path: Path) -> None:
