@@ -8,12 +8,15 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import TypeVar
+
+from temporalio import activity
 
 from activities.jobs import JsonBlobs
 from activities.ledger import Decisions
 from perdure.contracts.agent import Denial, Dial, Limits
 from perdure.contracts.agent_ports import ModelClient, Tool
-from perdure.contracts.agent_run import AgentSpec
+from perdure.contracts.agent_run import AgentSpec, OfAgent
 from perdure.contracts.decisions import Decision
 from perdure.policy.budgets import raise_limits
 from perdure.store.agent_rows import AgentRow
@@ -105,6 +108,14 @@ class AgentDesk:
 def read_more(text: str) -> Limits:
     """What a person gives more, as it was signed: JSON of the limits that grow."""
     return Limits.model_validate({**dict.fromkeys(Limits.model_fields, 0), **json.loads(text)})
+
+
+Question = TypeVar("Question", bound=OfAgent)
+
+
+def asked(question: Question) -> Question:
+    """The question of an agent's workflow with the agent that asks it."""
+    return question.model_copy(update={"agent_id": activity.info().workflow_id})
 
 
 def workspace_folder(workspaces: Path, agent_id: str) -> Path:

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from temporalio import activity
 
-from activities.agent_desk import AgentDesk, now, workspace_folder
+from activities.agent_desk import AgentDesk, asked, now, workspace_folder
 from activities.agent_prompts import Prompts
 from activities.jobs import JobReader
 from activities.plans import review_rule
@@ -173,7 +173,7 @@ class AgentActivities:
     @activity.defn(name=names.CLOSE_AGENT)
     async def close_agent(self, question: CloseAgentInput) -> CloseAgentResult:
         """Look whether an agent is done; end it, let it go on with what is red, or park it for a person."""
-        return await in_thread(lambda: self._close(question))
+        return await in_thread(lambda: self._close(asked(question)))
 
     def _close(self, question: CloseAgentInput) -> CloseAgentResult:
         desk = self._desk

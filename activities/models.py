@@ -13,7 +13,7 @@ from temporalio import activity
 from temporalio.exceptions import ApplicationError
 
 from activities.agent_context import fit
-from activities.agent_desk import AgentDesk, Steering, now
+from activities.agent_desk import AgentDesk, Steering, asked, now
 from activities.agent_news import Written, circle, has_news_of_more, write_news
 from activities.running import again_later, in_thread, to_application_error
 from perdure.contracts import names
@@ -88,6 +88,7 @@ class ModelActivities:
     @activity.defn(name=names.ASK_MODEL)
     async def ask_model(self, question: TurnInput) -> TurnResult:
         """Ask once. Told apart by (agent, turn): an answer that is in the store is given again, and nobody is asked."""
+        question = asked(question)
         try:
             return await self._ask_once(question)
         except ApplicationError as error:
@@ -183,8 +184,8 @@ class ModelActivities:
             return _ended(question, AgentEnd(reason="cancelled", sentence=f"Cancelled by {steering.cancelled_by}."))
         if steering.paused_by:
             return self._park(question, f"paused by {steering.paused_by}")
-        if asked := _unanswered(question, look):
-            return self._park(question, asked)
+        if unanswered := _unanswered(question, look):
+            return self._park(question, unanswered)
         finding, step = circle(question, look)
         if finding is not None and step == "tell_person" and not has_news_of_more(look, steering):
             return _ended(question, AgentEnd(reason="loop", sentence=finding.sentence[:500]))
@@ -242,8 +243,8 @@ class ModelActivities:
 
 def _unanswered(question: TurnInput, look: AgentLook) -> str:
     """What the turn before asked a person, while nobody has said anything since; empty: nothing."""
-    asked = [one for one in look.calls if one.status == "asks" and one.turn == question.turn - 1]
-    return f"asks: {asked[0].summary}" if asked and not look.undelivered else ""
+    open_ones = [one for one in look.calls if one.status == "asks" and one.turn == question.turn - 1]
+    return f"asks: {open_ones[0].summary}" if open_ones and not look.undelivered else ""
 
 
 def _ended(question: TurnInput, end: AgentEnd, *, number: int | None = None) -> TurnResult:

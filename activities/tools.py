@@ -11,7 +11,7 @@ from typing import Any
 from temporalio import activity
 
 from activities.agent_asking import CallAsker
-from activities.agent_desk import AgentDesk, now
+from activities.agent_desk import AgentDesk, asked, now
 from activities.running import in_thread, is_stopped
 from perdure.contracts import names
 from perdure.contracts.agent import CallQuestion, CallVerdict, Dial, ToolOutcome
@@ -41,7 +41,7 @@ class ToolActivities:
     @activity.defn(name=names.RUN_TOOL)
     async def run_tool(self, question: CallInput) -> CallResult:
         """Run one call, told apart by (agent, turn, position). The same again finds its own answer."""
-        return await in_thread(lambda: self._run(question))
+        return await in_thread(lambda: self._run(asked(question)))
 
     def _run(self, question: CallInput) -> CallResult:
         desk = self._desk

@@ -118,7 +118,7 @@ class AgentWorkflow:
             until = _first(results)
 
     async def _run_call(self, header: CallHeader) -> CallResult:
-        question = CallInput(agent_id=self._state.agent_id, call=header)
+        question = CallInput(call=header)
         return await call(names.RUN_TOOL, question, CallResult, limit=timedelta(seconds=header.limit) + _MARGIN)
 
     async def _pause_if_insisting(self, results: list[CallResult]) -> None:
@@ -143,7 +143,6 @@ class AgentWorkflow:
         """Raises ``Over`` when it has ended."""
         state = self._state
         question = CloseAgentInput(
-            agent_id=state.agent_id,
             turn=state.turn,
             number=state.number if number is None else number,
             end=end,
@@ -170,7 +169,7 @@ class AgentWorkflow:
 
     def _turn(self) -> TurnInput:
         state = self._state
-        return TurnInput(agent_id=state.agent_id, turn=state.turn, number=state.number)
+        return TurnInput(turn=state.turn, number=state.number)
 
     @workflow.signal(name=names.POKE_SIGNAL)
     def poke(self, poke: Poke) -> None:

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Literal
 
-from pydantic import Field
+from pydantic import Field, SerializerFunctionWrapHandler, model_serializer
 
 from perdure.contracts.agent import AgentEnd, CallVerdict, Dial, Limits, Permission, Spent, Usage
-from perdure.contracts.base import BlobRef, Contract, Digest, UtcTime
+from perdure.contracts.base import BlobRef, Contract, Digest, JsonDict, UtcTime
 from perdure.contracts.job import StepInput, StepResult
 from perdure.contracts.messages import OutcomeStatus
 from perdure.contracts.names import job_of
@@ -15,6 +15,16 @@ from perdure.contracts.plan import ReviewRule
 
 MOST_CALLS = 32
 """Calls of one answer that run; the rest are answered with an error, so that no payload grows without end."""
+
+
+class Lean(Contract):
+    """Written without what is as it always is: an agent's history holds a thousand of these."""
+
+    @model_serializer(mode="wrap")
+    def _leave_out_defaults(self, write: SerializerFunctionWrapHandler) -> JsonDict:
+        fields = type(self).model_fields
+        written: JsonDict = write(self)
+        return {name: value for name, value in written.items() if getattr(self, name) != fields[name].default}
 
 
 class AgentSpec(Contract):
@@ -64,7 +74,7 @@ class AgentState(Contract):
     """Calls of the turn before that wait for a person; the others of it have ended."""
 
 
-class CallHeader(Contract):
+class CallHeader(Lean):
     """One call of a turn."""
 
     turn: int
@@ -77,10 +87,11 @@ class CallHeader(Contract):
     """Seconds that the tool may take."""
 
 
-class OfAgent(Contract):
+class OfAgent(Lean):
     """A question about one agent."""
 
-    agent_id: str
+    agent_id: str = ""
+    """Empty on its way: the activity knows which workflow asks."""
 
     @property
     def job_id(self) -> str:
@@ -95,7 +106,7 @@ class TurnInput(OfAgent):
     number: int
 
 
-class TurnResult(Contract):
+class TurnResult(Lean):
     """What came of a turn."""
 
     number: int
@@ -113,7 +124,7 @@ class CallInput(OfAgent):
     call: CallHeader
 
 
-class CallResult(Contract):
+class CallResult(Lean):
     """What became of a call; the text is in the transcript."""
 
     status: OutcomeStatus | Literal["waits"]
