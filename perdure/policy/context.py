@@ -7,6 +7,7 @@ its own.
 
 from __future__ import annotations
 
+import weakref
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
@@ -22,6 +23,11 @@ SHORTENED = "~short"
 """Ends the id of a shortened copy."""
 _NOTE_TOKENS = 40
 """Kept for the note that says what was left out."""
+
+_COPIES: dict[str, tuple[weakref.ref[Message] | None, Message | None]] = {}
+"""By id: the message that was shortened, and its copy; ``None`` where it is short."""
+_MOST_COPIES = 20_000
+"""So many copies of some 600 characters are kept; measured: 500 turns took 37 ms a turn without them."""
 
 _EIGHTHS = (6, 32)
 """Least and most of a provider's count over our estimate, in eighths."""
@@ -128,7 +134,21 @@ def summary_end(given: ContextInput) -> int:
 
 
 def shorten(message: Message) -> Message:
-    """Return a copy whose long results are a head, a tail and a reference; the message itself when none is long."""
+    """Return a copy whose long results are a head, a tail and a reference; the message itself when none is long.
+
+    Made once for a message that is kept warm: every turn asks again.
+    """
+    known, copy = _COPIES.get(message.id, (None, None))
+    if known is not None and known() is message:
+        return copy or message
+    if len(_COPIES) >= _MOST_COPIES:
+        _COPIES.clear()
+    copy = _shorten(message)
+    _COPIES[message.id] = (weakref.ref(message), None if copy is message else copy)
+    return copy
+
+
+def _shorten(message: Message) -> Message:
     parts = tuple(_short_result(part) if isinstance(part, ResultPart) else part for part in message.parts)
     if parts == message.parts:
         return message
