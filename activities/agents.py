@@ -190,6 +190,8 @@ class AgentActivities:
             return CloseAgentResult(state="parked", number=question.number, until=now() + idle)
         desk.agents.close(row.agent_id, question.end, None, at=now())
         desk.agents.transcripts.forget(row.agent_id)
+        if question.end.reason == "cancelled":  # nobody drafts on: its job is over
+            shutil.rmtree(desk.folder(row.agent_id), ignore_errors=True)
         return CloseAgentResult(state="ended", number=question.number)
 
     def _judge(self, question: CloseAgentInput, spec: AgentSpec) -> CloseAgentResult:

@@ -7,6 +7,7 @@ from collections.abc import Awaitable, Callable
 from datetime import timedelta
 
 from temporalio import workflow
+from temporalio.exceptions import FailureError, is_cancelled_exception
 
 from perdure.contracts import names
 from perdure.contracts.agent_run import AgentQuestion, AgentStanding, AgentState, WorkspaceInput, WorkspaceResult
@@ -44,6 +45,7 @@ async def _run_agent(agent: AgentState, hear: Hear) -> None:
             if standing.end is not None:
                 return
             await workflow.sleep(_LIE)
-    except asyncio.CancelledError:
-        await poke(agent.agent_id, Poke(about="cancel"))  # it finds the cancel in the ledger
+    except (asyncio.CancelledError, FailureError) as error:
+        if is_cancelled_exception(error):
+            await poke(agent.agent_id, Poke(about="cancel"))  # it finds the cancel in the ledger
         raise

@@ -47,6 +47,7 @@ class JobWorkflow:
         self._state = state
         self._told: set[str] = set()
         self._poked = False
+        self._nudged = False
 
     @workflow.run
     async def run(self, state: JobState) -> JobState:
@@ -114,9 +115,10 @@ class JobWorkflow:
         return was_told
 
     async def _hear_agent(self, agent_id: str) -> None:
-        """Wait until an agent is said to have ended; who pokes meanwhile means the job."""
-        await workflow.wait_condition(lambda: agent_id in self._told)
+        """Wait until an agent is said to have ended, or somebody pokes: it may be lost, and is started again then."""
+        await workflow.wait_condition(lambda: agent_id in self._told or self._nudged)
         self._told.discard(agent_id)
+        self._nudged = False  # beside ``_poked``, which whoever waits for a cancel takes back
 
     async def _carry_on_waiting(self, was_told: bool) -> None:
         """The ledger knows of no end. If one was told, it was a lie, or the child was lied to and is ending."""
@@ -239,7 +241,7 @@ class JobWorkflow:
     @workflow.signal(name=names.POKE_SIGNAL)
     def poke(self, poke: Poke) -> None:
         """A request may lie in the ledger: look."""
-        self._poked = True
+        self._poked = self._nudged = True
 
     @workflow.query(name=names.STATE_QUERY)
     def state(self) -> JobState:

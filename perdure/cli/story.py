@@ -43,6 +43,8 @@ class Story:
             self._on_phase(body)
         elif kind.startswith("decision."):
             self._on_decision(kind.removeprefix("decision."), body)
+        elif kind.startswith(("agent.", "message.")):
+            self._on_agent(kind, body)
         elif kind == "effect.intent":
             self._on_intent(body)
         elif kind == "effect.receipt":
@@ -92,6 +94,19 @@ class Story:
             return
         comment = f": {decision['comment']}" if decision.get("comment") else ""
         self._live.say(["  ", (kind.replace("_", " "), "title"), f" by {decision.get('by', '?')}{comment}"])
+
+    def _on_agent(self, kind: str, body: dict[str, Any]) -> None:
+        """What an agent is at; its turns are not told one by one: `perdure show` counts them."""
+        if kind == "agent.started":
+            self._flush()
+            self._live.busy("an agent works")
+        elif kind == "message.delivered":
+            self._live.say(["  ", ("heard", "title"), f" in the request of turn {body.get('turn', '?')}"])
+        elif kind == "agent.ended":
+            spent = body.get("spent") or {}
+            mark = STEPS["ok" if body.get("reason") in {"done", "answered"} else "failed"]
+            used = f"{spent.get('turns', 0)} turns, {spent.get('calls', 0)} calls"
+            self._live.say(["  ", ("agent ", "title"), mark, f" {body.get('reason', '')} · {used}"])
 
     def _on_intent(self, body: dict[str, Any]) -> None:
         self._flush()

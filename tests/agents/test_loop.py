@@ -35,3 +35,21 @@ def test_agent_works_until_the_named_check_is_green(tmp_path: Path) -> None:
         [agent] = place.agents(job)
         assert (agent.state, agent.turns, agent.calls) == ("done", 4, 3)
         assert place.home.job(job).phase is JobPhase.done
+
+
+async def test_agent_that_somebody_ended_goes_on_when_the_job_is_poked(tmp_path: Path) -> None:
+    """An agent's workflow that was ended from outside is started again, and goes on from the store."""
+    turns = [{"calls": [read("NOTE")]}, {"calls": [write("NOTE", "the first note\n")], "hold": "it"}, {"text": "Done."}]
+    with model_server({"turns": turns}) as model, office(tmp_path, model) as place:
+        place.home.start_worker()
+        job = place.start()
+        model.wait_for(2)
+        client = await place.home.temporal()
+        [agent] = place.agents(job)
+        await client.get_workflow_handle(agent.agent_id).terminate()
+        model.release("it")
+        place.steer(job, "say", "are you there?")
+        place.home.waiting(job)
+        [agent] = place.agents(job)
+        assert agent.state == "done"
+        assert agent.words[0].turn in (2, 3)

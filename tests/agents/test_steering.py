@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -98,3 +100,40 @@ def test_limit_parks_the_job_and_more_lets_it_go_on(tmp_path: Path) -> None:
         place.home.waiting(job)
         assert len(model.requests()) == 14
         wait_until(lambda: place.agents(job)[0].state == "done", "the agent's end")
+
+
+def test_commands_speak_to_the_agent_and_show_what_it_did(tmp_path: Path) -> None:
+    """`perdure say`, `dial` and `show` do what the API does, in words."""
+    with model_server({"turns": WORK}) as model, office(tmp_path, model) as place:
+        place.home.start_worker()
+        job = place.start()
+        model.wait_for(2)
+
+        def perdure(*words: str) -> str:
+            argv = [sys.executable, "-m", "perdure", *words]
+            ended = subprocess.run(argv, env=place.home.environ, capture_output=True, text=True, timeout=60)
+            assert ended.returncode == 0, ended.stdout + ended.stderr
+            return ended.stdout
+
+        assert "accepted" in perdure("say", str(job.number), "keep it short")
+        assert "dial observe" in perdure("dial", str(job.number), "observe")
+        perdure("dial", str(job.number), "propose")
+        model.release("second")
+        place.home.waiting(job)
+        shown = perdure("show", str(job.number), "--no-follow")
+        assert "keep it short" in shown
+        assert "in the request of turn 3" in shown
+        assert "4 turns, 3 calls" in shown
+
+
+def test_cancelled_job_ends_its_agent(tmp_path: Path) -> None:
+    """A cancel gives the model call in flight up, ends the agent by that name, and removes its workspace."""
+    with model_server({"turns": WORK}) as model, office(tmp_path, model) as place:
+        place.home.start_worker()
+        job = place.start()
+        model.wait_for(2)
+        place.home.post("/v1/cancel", {"decision_id": "stop-it", "comment": "no need"}, ref=job.job_id)
+        place.home.wait(job, JobPhase.cancelled)
+        wait_until(lambda: place.agents(job)[0].state == "cancelled", "the agent's end", explain=place.home.worker_log)
+        assert len(model.requests()) == 2
+        assert list(place.home.settings.workspaces.glob("agent-*")) == []
