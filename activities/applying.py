@@ -2,28 +2,26 @@
 
 from __future__ import annotations
 
-import hashlib
 import shutil
 import tempfile
 from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
-from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
+from activities.deeds import Deed, outcome_of
 from activities.ledger import Decisions
 from activities.parking import Verdict, judge_parked, parking_of
 from activities.running import again_later, made, until_stored
 from activities.turns import StillTaken, Turns
 from perdure.contracts.application import EffectInput, EffectOutcome, EffectState, Receipt
 from perdure.contracts.base import JsonDict
-from perdure.contracts.names import JobId
 from perdure.contracts.plan import Inverse, Plan, PlannedEffect, read_plan
 from perdure.effects.base import Blobs, Effect, EffectContext, Found, Probe, settle_of
 from perdure.errors import EffectFailed, EffectUnknown, EffectWaiting, Refused
 from perdure.store.ledger import Ledger
-from perdure.store.rows import BeginEffect, IntentRow, TargetBusy
+from perdure.store.rows import IntentRow, TargetBusy
 from perdure.store.trouble import StoreTrouble
 from perdure.workspace.processes import GroupRunner, end_group, take_lock
 
@@ -38,27 +36,7 @@ _STILL_RUNS = (
     "waited for: `perdure status` shows the worker."
 )
 
-_COMMANDS = frozenset({"shell.run"})
-"""Kinds that change the world by nothing but a command of their runner."""
-
 Secrets = Callable[[list[str]], Mapping[str, str]]
-
-
-@dataclass(frozen=True)
-class Deed:
-    """One effect in one direction: what an attempt works on. Undoing is applying the inverse's body."""
-
-    question: EffectInput
-    planned: PlannedEffect
-    effect: Effect
-    body: JsonDict
-    target: str
-    """What the ledger locks: the plan's target, else the effect's own."""
-
-    @property
-    def lock_name(self) -> str:
-        """File name of the target's lock."""
-        return hashlib.sha256(self.planned.target.encode()).hexdigest() + ".lock"
 
 
 class Applier:
@@ -119,7 +97,7 @@ class Applier:
         planned = plan.effects[question.index]
         prior = self._ledger.intent(question.application_id, question.index, question.direction)
         if prior is not None and prior.is_final:
-            return self._outcome(question, planned, prior.state, prior.detail)
+            return outcome_of(question, planned, prior.state, prior.detail)
         if question.direction == "do" and (behind := self._first_behind(question)) is not None:
             return EffectOutcome(index=behind, state="refused", detail=f"how effect {behind + 1} ended is not written")
         inverse, target = planned.inverse, plan.envelope.lock or planned.target
@@ -196,19 +174,19 @@ class Applier:
     def _ask_to_begin(self, deed: Deed, prior: IntentRow | None) -> EffectOutcome | None:
         """Ask the ledger; ``None`` when the effect may start and its intent is written."""
         try:
-            self._ledger.begin_effect(self._begin(deed), at=_now())
+            self._ledger.begin_effect(deed.begin(), at=_now())
         except TargetBusy as busy:
             raise again_later(busy.message, "TargetBusy") from busy
         except Refused as refusal:
             if prior is not None:
                 # Begun before and proven not done (see _settle_prior): that is its end, or nothing could be taken back.
                 return self._finish(deed, "failed", f"not tried again: {refusal.message}", {})
-            return self._outcome(deed.question, deed.planned, "refused", refusal.message)
+            return deed.outcome("refused", refusal.message)
         return None
 
     def _stop_at_drift(self, deed: Deed, prior: IntentRow | None, detail: str) -> EffectOutcome:
         if prior is None and deed.question.direction == "do":
-            return self._outcome(deed.question, deed.planned, "drift", detail)
+            return deed.outcome("drift", detail)
         if prior is None:
             # An undo that may not run is written down: it stands beside the first cause.
             refused = self._ask_to_begin(deed, prior)
@@ -229,22 +207,13 @@ class Applier:
         probe = deed.effect.probe(deed.body, context)
         if probe.found is Found.done:
             return self._verify(deed, context, {}, "found done")
-        if resolution is not None or self._never_began(deed, prior):
+        if resolution is not None or deed.never_began(prior):
             return None
         if probe.found is Found.not_done and prior.state != "unknown":
             self._await_settling(deed, prior)
             return None
         # What was once in doubt stays so until somebody answers; a stray wake-up changes nothing.
         return self._unknown(deed, probe)
-
-    @staticmethod
-    def _never_began(deed: Deed, prior: IntentRow) -> bool:
-        """Whether the worker died between intent and command: no process group is written down.
-
-        A command waits until its group is in the ledger, and ends by itself when its worker dies before (see
-        ``run_command``), so that a group that is missing proves what no probe could tell.
-        """
-        return prior.state == "intent" and not prior.pgid and deed.effect.kind in _COMMANDS
 
     @staticmethod
     def _await_settling(deed: Deed, prior: IntentRow) -> None:
@@ -294,7 +263,7 @@ class Applier:
         if verdict.step == "done":
             return self._verify(deed, context, {}, verdict.detail)
         if verdict.step == "wait":
-            return self._outcome(deed.question, deed.planned, "waiting", verdict.detail)
+            return deed.outcome("waiting", verdict.detail)
         if verdict.step == "failed" and self._must_pause(deed):
             return self._unknown(deed, Probe(Found.not_done, verdict.detail))
         return self._finish(deed, verdict.step, verdict.detail, {})
@@ -308,10 +277,10 @@ class Applier:
         try:
             problems = deed.effect.verify(deed.body, context)
         except EffectWaiting as waiting:
-            return self._outcome(deed.question, deed.planned, "waiting", waiting.message)
+            return deed.outcome("waiting", waiting.message)
         except EffectUnknown as doubt:
             if self._parks(deed):
-                return self._outcome(deed.question, deed.planned, "waiting", f"cannot be told now: {doubt.message}")
+                return deed.outcome("waiting", f"cannot be told now: {doubt.message}")
             return self._unknown(deed, Probe(Found.unknown, doubt.message))
         if problems:
             outcome = self._finish(deed, "done", f"done, but not as promised: {'; '.join(problems)}", result)
@@ -336,22 +305,7 @@ class Applier:
         )
         ref = until_stored(lambda: self._blobs.put(receipt.model_dump_json().encode()))
         until_stored(lambda: self._ledger.finish_effect(receipt, ref, at=_now()))
-        return self._outcome(deed.question, deed.planned, state, detail)
-
-    def _begin(self, deed: Deed) -> BeginEffect:
-        question = deed.question
-        return BeginEffect(
-            application_id=question.application_id,
-            job_id=question.job_id,
-            thread=JobId.parse(question.job_id).thread,
-            digest=question.digest,
-            index=question.index,
-            direction=question.direction,
-            effect_id=deed.planned.id,
-            kind=deed.effect.kind,
-            target=deed.target,
-            irreversible=bool(deed.planned.inverse.irreversible),
-        )
+        return deed.outcome(state, detail)
 
     @contextmanager
     def _target(self, deed: Deed, prior: IntentRow | None) -> Iterator[None]:
@@ -384,18 +338,6 @@ class Applier:
             )
         finally:
             shutil.rmtree(scratch, ignore_errors=True)
-
-    @staticmethod
-    def _outcome(question: EffectInput, planned: PlannedEffect, state: str, detail: str) -> EffectOutcome:
-        return EffectOutcome.model_validate(
-            {
-                "index": question.index,
-                "direction": question.direction,
-                "state": state,
-                "detail": f"{planned.id}: {detail}"[:400] if detail else "",
-                "on_failure": planned.on_failure,
-            }
-        )
 
 
 def _now() -> datetime:
