@@ -47,6 +47,7 @@ from perdure.runtime.connect import connect
 from perdure.runtime.doorkeeper import Doorkeeper
 from perdure.runtime.journal import JournalInterceptor, fail_predecessors
 from perdure.runtime.renderer import Renderer
+from perdure.scratch import sweep_scratch
 from perdure.settings import Settings, read_secret
 from perdure.store.agents import Agents
 from perdure.store.blobs import BlobStore
@@ -180,6 +181,7 @@ async def run(settings: Settings, ready: Callable[[], None] = lambda: None) -> N
     with _alone(settings) as alone:
         if alone:
             sweep(settings.workspaces)
+            sweep_scratch()
             await fail_predecessors(client, settings.journal)
         ledger, renderer = Ledger.open(settings.ledger), Renderer()
         stop = asyncio.Event()

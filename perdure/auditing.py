@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import re
-import tempfile
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import datetime, timedelta
 from functools import cache
@@ -15,6 +14,7 @@ from perdure.contracts.http import AuditFinding, AuditReport, JobView
 from perdure.contracts.plan import read_plan
 from perdure.effects.base import Effect, EffectContext, Finished, Found
 from perdure.errors import EffectUnknown, PerdureError, SetupError
+from perdure.scratch import scratch_folder
 from perdure.store import audit
 from perdure.store.blobs import BlobStore
 from perdure.store.ledger import Ledger
@@ -136,9 +136,9 @@ class Auditor:
         try:
             ref = self._ledger.plan(row.digest).ref
             body = read_plan(row.digest, self._blobs.get(ref)).effects[row.index].body
-            with tempfile.TemporaryDirectory(prefix="perdure-audit-") as scratch:
+            with scratch_folder("audit") as scratch:
                 started = row.started_at or datetime.min
-                context = EffectContext(blobs=self._blobs, scratch=Path(scratch), runner=_NoRunner(), now=started)
+                context = EffectContext(blobs=self._blobs, scratch=scratch, runner=_NoRunner(), now=started)
                 probe = self._effects[row.kind].probe(body, context)
         except PerdureError:
             return ""  # damaged evidence is named by the other comparisons; a silent remote is no difference

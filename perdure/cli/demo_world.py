@@ -5,13 +5,13 @@ from __future__ import annotations
 import os
 import shutil
 import subprocess
-import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
 from perdure.errors import SetupError, UserError
+from perdure.scratch import scratch_folder
 
 # Only the first push that moves main is held, until the demo has killed the worker in the middle of it.
 _HOLD = """#!/bin/sh
@@ -73,11 +73,8 @@ def scratch_world(repository: Path | None) -> Iterator[World]:
     """
     if shutil.which("git") is None:
         raise SetupError("The demo needs git, and there is none on the PATH. Install git and try again.")
-    root = Path(tempfile.mkdtemp(prefix="perdure-demo-"))
-    try:
+    with scratch_folder("demo") as root:
         yield _make_world(root, repository)
-    finally:
-        shutil.rmtree(root, ignore_errors=True)
 
 
 def git(folder: Path, *args: str) -> str:

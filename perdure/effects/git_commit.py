@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import shutil
-import tempfile
 from concurrent.futures import ThreadPoolExecutor
 from datetime import timedelta
 from pathlib import Path
@@ -23,6 +21,7 @@ from perdure.effects.arguments import (
 from perdure.effects.base import Blobs, EffectContext, EffectDraft, EffectRequest, Found, Probe, problems_of
 from perdure.effects.git_refs import check_ref, log_environment, probe_ref, shown, signed_note
 from perdure.errors import EffectFailed, PerdureError, UserError
+from perdure.scratch import scratch_folder
 from perdure.workspace.checkout import filtered_paths, find_checkout, open_checkout, unfinished
 from perdure.workspace.git import Repository, open_repository
 from perdure.workspace.git_process import run_git
@@ -145,8 +144,7 @@ def _requires(branch: str, old: str, place: Repository | None) -> list[str]:
 
 def _size(repository: Repository, old: str, new: str, pack: BlobRef, blobs: Blobs) -> str:
     """ "2 files +19 −3"."""
-    folder = Path(tempfile.mkdtemp(prefix="perdure-size-"))
-    try:
+    with scratch_folder("size") as folder:
         git_dir = make_private(folder / "git", repository)
         take_pack(git_dir, blobs.get(pack))
         # Raw attributes count every file as binary (-diff): here lines are wanted.
@@ -154,8 +152,6 @@ def _size(repository: Repository, old: str, new: str, pack: BlobRef, blobs: Blob
         out = run_git(
             git_dir, "diff-tree", "-r", "--numstat", "--no-renames", "--no-ext-diff", "--no-textconv", old, new
         )
-    finally:
-        shutil.rmtree(folder, ignore_errors=True)
     rows = [line.split(b"\t")[:2] for line in out.splitlines()]
     added, removed = (sum(int(row[side]) for row in rows if row[side].isdigit()) for side in (0, 1))
     return f"{len(rows)} file{'s' * (len(rows) != 1)} +{added} −{removed}"

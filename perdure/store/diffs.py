@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import tempfile
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
@@ -14,6 +13,7 @@ from perdure.contracts.plan import FileChange
 from perdure.contracts.visible import visible, visible_bytes
 from perdure.errors import StageFailed
 from perdure.policy.hazards import SUBMODULE, ReadBlob, is_binary
+from perdure.scratch import scratch_folder
 from perdure.workspace.git_process import git_environment, git_program, run_plain
 
 _LIMIT = timedelta(minutes=2)
@@ -58,8 +58,7 @@ def diff_changes(changes: Sequence[FileChange], read: ReadBlob) -> Diff:
 
 def _compare(changes: Sequence[FileChange], read: ReadBlob) -> dict[int, bytes]:
     """Hunks by the number of the change; absent where content is equal, binary or a submodule's."""
-    with tempfile.TemporaryDirectory(prefix="perdure-diff-") as name:
-        folder = Path(name)
+    with scratch_folder("diff") as folder:
         for side, refs in (("old", [c.old for c in changes]), ("new", [c.new for c in changes])):
             (folder / side).mkdir()
             for number, ref in enumerate(refs):

@@ -5,8 +5,6 @@ May be stopped anywhere and called again: every path holds its old or its new co
 
 from __future__ import annotations
 
-import shutil
-import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -16,6 +14,7 @@ from pathlib import Path
 from perdure.contracts.base import BlobRef
 from perdure.effects.base import Blobs, Runner
 from perdure.errors import EffectFailed, EffectUnknown, UserError
+from perdure.scratch import scratch_folder
 from perdure.workspace.beneath import Entry, read_entry, remove_entry, write_entry
 from perdure.workspace.config import CONTENT_KEYS, pick, user_config
 from perdure.workspace.git import Repository, open_repository
@@ -182,8 +181,7 @@ class Checkout:
 def open_checkout(repository: Repository, old: str, new: str, pack: BlobRef | None, blobs: Blobs) -> Iterator[Checkout]:
     """Give the checkout of ``repository``'s work tree between two commits; objects it lacks come from ``pack``."""
     assert repository.work_tree is not None  # find_checkout gives no bare one
-    folder = Path(tempfile.mkdtemp(prefix="perdure-checkout-"))
-    try:
+    with scratch_folder("checkout") as folder:
         settings = {**pick(CONTENT_KEYS, user_config(), repository.configs), "core.splitindex": "false"}
         git_dir = make_private(folder / "git", repository, settings=settings)
         if pack is not None:
@@ -193,8 +191,6 @@ def open_checkout(repository: Repository, old: str, new: str, pack: BlobRef | No
         # Removals first: a file may become a folder.
         changes.sort(key=lambda change: change.new_mode != ABSENT)
         yield Checkout(repository, repository.work_tree, git_dir, changes)
-    finally:
-        shutil.rmtree(folder, ignore_errors=True)
 
 
 def find_checkout(repository: Repository, ref: str) -> Repository | None:
@@ -221,14 +217,11 @@ def filtered_paths(repository: Repository, paths: list[bytes]) -> list[str]:
     """Those of ``paths`` that the work tree's attributes send through a filter program (which never runs)."""
     if repository.work_tree is None or not paths:
         return []
-    folder = Path(tempfile.mkdtemp(prefix="perdure-attributes-"))
-    try:
+    with scratch_folder("attributes") as folder:
         git_dir = make_private(folder / "git", repository, settings={})
         args = ("check-attr", "-z", "--stdin", "filter")
         root = repository.work_tree
         out = run_git(git_dir, *args, stdin=b"\0".join(paths) + b"\0", env=work_tree(root), cwd=root)
-    finally:
-        shutil.rmtree(folder, ignore_errors=True)
     fields = out.split(b"\0")
     found = zip(fields[::3], fields[2::3], strict=False)
     return [_shown(path) for path, value in found if value not in (b"unspecified", b"unset")]

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import re
-import shutil
-import tempfile
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -13,6 +11,7 @@ from pathlib import Path
 from urllib.parse import urlsplit, urlunsplit
 
 from perdure.errors import UserError
+from perdure.scratch import scratch_folder
 from perdure.settings import connection_environment
 from perdure.workspace.config import Config, config_text, user_config
 from perdure.workspace.git import Repository
@@ -121,16 +120,13 @@ def connection(remote: Remote, *, object_format: str = "sha1") -> Iterator[tuple
     Credentials, proxies and the ssh program come from the user's own configuration, never from the repository's.
     User info of the configured URL is put into a private file, never into argv or the environment.
     """
-    folder = Path(tempfile.mkdtemp(prefix="perdure-remote-"))
-    try:
+    with scratch_folder("remote") as folder:
         write_git_dir(folder, object_format=object_format, head="ref: refs/heads/none")
         (folder / "refs").mkdir()
         user = folder / "user-config"
         user.write_text(config_text(_user_settings(remote)), encoding="utf-8")
         user.chmod(0o600)
         yield folder, {**connection_environment(), "GIT_CONFIG_GLOBAL": str(user), "HOME": str(Path.home())}
-    finally:
-        shutil.rmtree(folder, ignore_errors=True)
 
 
 def _user_settings(remote: Remote) -> list[tuple[str, str]]:

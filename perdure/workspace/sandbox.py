@@ -10,7 +10,6 @@ import importlib.util
 import os
 import shutil
 import sys
-import tempfile
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import timedelta
@@ -18,6 +17,7 @@ from pathlib import Path
 
 from perdure.effects.base import Finished
 from perdure.errors import SetupError, UserError
+from perdure.scratch import scratch_folder
 from perdure.workspace.census import TICK, Census
 from perdure.workspace.commands import OUTPUT_LIMIT_BYTES, Command, LimitMet, run_command
 from perdure.workspace.control_groups import Group, bounded_group
@@ -180,9 +180,9 @@ class Sandbox:
 
     def _problem(self) -> str:
         """Run it; return why it does not work here, or nothing."""
-        with tempfile.TemporaryDirectory(prefix="perdure-sandbox-") as folder:
+        with scratch_folder("sandbox") as folder:
             try:
-                finished = self.run(["true"], workspace=Path(folder), limit=timedelta(seconds=20))
+                finished = self.run(["true"], workspace=folder, limit=timedelta(seconds=20))
             except (SetupError, OSError) as error:
                 return str(error)
         return "" if finished.code == 0 else finished.output.decode("utf-8", "replace").strip()[-300:] or "it failed"

@@ -6,12 +6,12 @@ user's own choice, since whatever a repository names there would run outside the
 
 from __future__ import annotations
 
-import tempfile
 from dataclasses import dataclass
 from datetime import timedelta
 from pathlib import Path
 
 from perdure.errors import UserError
+from perdure.scratch import scratch_folder
 from perdure.settings import connection_environment
 from perdure.workspace.config import Config, pick, user_config
 from perdure.workspace.git import Repository, identity
@@ -41,8 +41,8 @@ class Signer:
         Raises:
             UserError: the program is not there, has no such key, or asks for a passphrase that nobody gives.
         """
-        with tempfile.TemporaryDirectory(prefix="perdure-signing-") as folder:
-            code, signature, said = self._run(data, Path(folder))
+        with scratch_folder("signing") as folder:
+            code, signature, said = self._run(data, folder)
         if code or b"-----BEGIN" not in signature:
             words = " ".join(said.decode("utf-8", "replace").split())[:500] or "it said nothing"
             raise UserError(

@@ -6,13 +6,12 @@ and what a command writes stays in the view unless it was made to write through.
 
 from __future__ import annotations
 
-import shutil
-import tempfile
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
+from perdure.scratch import scratch_folder
 from perdure.workspace.config import config_text
 
 
@@ -60,13 +59,10 @@ def open_view(origin: Origin, *, settings: Mapping[str, str] | None = None) -> I
 
     A view is made anew for every use: HEAD is copied into it and would grow old.
     """
-    folder = Path(tempfile.mkdtemp(prefix="perdure-view-"))
-    try:
+    with scratch_folder("view") as folder:
         write_git_dir(folder, object_format=origin.object_format, head=origin.head, settings=settings)
         borrow_objects(folder, origin.common_dir / "objects")
         for name in ("refs", "packed-refs", "shallow"):
             if name == "refs" or (origin.common_dir / name).exists():
                 (folder / name).symlink_to(origin.common_dir / name)
         yield folder
-    finally:
-        shutil.rmtree(folder, ignore_errors=True)

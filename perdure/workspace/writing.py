@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import shutil
-import tempfile
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -12,6 +11,7 @@ from pathlib import Path
 
 from perdure.effects.base import Finished, Runner
 from perdure.errors import EffectFailed
+from perdure.scratch import scratch_folder
 from perdure.workspace.git import Repository
 from perdure.workspace.git_process import git_command, git_environment
 from perdure.workspace.refs import zero_id
@@ -70,8 +70,7 @@ def open_writer(repository: Repository, runner: Runner, env: Mapping[str, str]) 
         EffectFailed: a place that would be written is a symbolic link.
     """
     refuse_links(repository)
-    folder = Path(tempfile.mkdtemp(prefix="perdure-writer-"))
-    try:
+    with scratch_folder("writer") as folder:
         head = repository.head_text()
         write_git_dir(folder, object_format=repository.object_format, head=head, settings=_settings(repository))
         shutil.rmtree(folder / "objects")
@@ -81,8 +80,6 @@ def open_writer(repository: Repository, runner: Runner, env: Mapping[str, str]) 
             (folder / "shallow").symlink_to(repository.common_dir / "shallow")
         _link_logs(folder, repository)
         yield Writer(repository, folder, runner, env)
-    finally:
-        shutil.rmtree(folder, ignore_errors=True)
 
 
 def _settings(repository: Repository) -> dict[str, str]:
