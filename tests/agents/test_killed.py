@@ -85,7 +85,8 @@ def test_killed_anywhere_the_transcript_is_the_same(
 ) -> None:
     """Killed at any step the agent ends with the transcript of an undisturbed run, and asked at most once more.
 
-    Only a call that writes and whose end nobody knows may differ: it says so, and was not run again.
+    Only a call whose first attempt began and told no end may differ: one that may simply be repeated words its answer
+    otherwise ("holds exactly that already"), any other says that its end is unknown and was not run again.
     """
     asked = len(model.requests())
     name = point.replace("[", "-").replace("]", "").replace("#", "-").replace(":", "-").replace(".", "-")
@@ -95,7 +96,8 @@ def test_killed_anywhere_the_transcript_is_the_same(
     heard = said(place, job)
     unknown = [call for call in place.calls(job) if call.status == "unknown"]
     differences = [(mine, other) for mine, other in zip(heard, undisturbed, strict=True) if mine != other]
-    assert len(differences) <= len(unknown) + sum("COUNTED" in str(pair) for pair in differences), differences
+    doubtful = [call for call in place.calls(job) if call.attempts > 1]
+    assert len(differences) <= len(doubtful) + sum("COUNTED" in str(pair) for pair in differences), differences
     assert {call.tool for call in unknown} <= {"shell.run"}
     counted = place.home.review(job).diff.count("+once")
     assert counted <= 1
