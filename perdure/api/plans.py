@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import Annotated
 
-from fastapi import APIRouter, Path
+from fastapi import APIRouter, Path, Query
+from fastapi.responses import StreamingResponse
 
 from perdure.api.asking import Asked, Asking
 from perdure.contracts.base import Digest
@@ -22,6 +23,22 @@ async def review_plan(client: Asked, principal: Asking, ref: str = "", digest: s
     if ref:
         return await client.read(principal, lambda: client.reader.review_job(ref, now=client.now()))
     return await client.read(principal, lambda: client.reader.review_plan(digest, now=client.now()))
+
+
+@router.get("/diff", response_class=StreamingResponse)
+async def stream_diff(
+    digest: Annotated[Digest, Query(description="whole: never a prefix, never the latest")],
+    client: Asked,
+    principal: Asking,
+    since_previous: bool = False,
+) -> StreamingResponse:
+    """A plan's whole diff as text, however large, file by file; or what differs from the last decided plan.
+
+    An answer whose last chunk is missing broke off: it is not the whole diff.
+    """
+    reader = client.reader
+    pieces = await client.read(principal, lambda: reader.stream_diff(digest, since_previous=since_previous))
+    return StreamingResponse(pieces, media_type="text/plain; charset=utf-8")
 
 
 @router.post("/plans/{digest}/decisions")

@@ -12,7 +12,7 @@ from perdure.cli.ending import say_end
 from perdure.cli.follow import follow
 from perdure.cli.lazy import ReaderLeft
 from perdure.cli.pager import show_lines
-from perdure.cli.plan_view import SHORT, diff_lines, print_plan
+from perdure.cli.plan_view import SHORT, diff_lines, has_diff, print_plan
 from perdure.cli.plans import Kind, decide, read_job, read_plan
 from perdure.cli.session import Session
 from perdure.cli.words import clock, exit_code
@@ -118,7 +118,8 @@ class Attendant:
         return self._decide(review, "approve")
 
     def _diff(self, review: Review) -> None:
-        show_lines(self._paper, diff_lines(self._paper, review.diff or "No file changes."))
+        lines = diff_lines(self._paper, review, self._door) if has_diff(review) else ["No file changes."]
+        show_lines(self._paper, lines)
 
     def _edit(self, review: Review) -> bool | None:
         def send(changes: JsonDict) -> bool:
@@ -177,7 +178,7 @@ def _letters(review: Review) -> str:
     undoes = review.job.template == "undo"
     wanted = {
         "a": True,
-        "d": bool(review.diff),
+        "d": has_diff(review),
         "e": bool(review.rule.editable) and not undoes,
         "c": not undoes,
         "r": True,

@@ -68,6 +68,20 @@ class Door:
         """Read raw bytes."""
         return self._ask("GET", path, query).content
 
+    def stream_lines(self, path: str, **query: Any) -> Iterator[str]:
+        """Read text line by line as it comes. Raises ``Unreachable`` when it breaks off: what came is not all."""
+        sent = {key: _plain(value) for key, value in query.items() if value is not None}
+        try:
+            self._knock()
+            with self._client.stream("GET", path, params=sent) as response:
+                if response.is_error:
+                    response.read()
+                    raise _problem(response)
+                yield from response.iter_lines()
+        except (httpx.TransportError, OSError) as error:
+            self._is_connected = False
+            raise self._unreachable(error) from error
+
     def post(self, path: str, body: BaseModel | Query, kind: type[T], **query: Any) -> T:
         """Send a contract and read the answer; a connection that breaks is tried again with the same id."""
         return _parse(kind, self._persist(lambda: self._ask("POST", path, query, body)))

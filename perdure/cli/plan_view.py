@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Any
 
+from perdure.cli.door import Door
 from perdure.cli.paper import Paper, Row, Span, cut, joined
 from perdure.cli.words import EFFECTS, VERDICTS, clock, counted
 from perdure.contracts.http import EffectView, Review
@@ -35,8 +36,8 @@ def print_plan(paper: Paper, review: Review) -> None:
         paper.lines(review.since_previous, indent="    ")
 
 
-def review_lines(paper: Paper, review: Review, *, diff: bool = True) -> Iterator[str]:
-    """Give the whole review, painted, line by line: nothing left out, the diff last."""
+def review_lines(paper: Paper, review: Review, door: Door, *, diff: bool = True) -> Iterator[str]:
+    """Give the whole review, painted, line by line: nothing left out, the diff last. ``door`` gives a large one."""
     yield from _head(paper, review)
     yield from _effects(paper, review)
     yield from _section(paper, "Checks", [_verdict_row(review, at) for at in range(len(review.verdicts))])
@@ -44,16 +45,31 @@ def review_lines(paper: Paper, review: Review, *, diff: bool = True) -> Iterator
     yield from _section(paper, "Remarks", [["– ", text] for text in review.findings])
     yield from _section(paper, "An approval also settles, for later jobs of the thread", _settled(review))
     yield from _section(paper, "Since the last plan", [[line] for line in review.since_previous.splitlines()])
-    if diff and review.diff:
+    if diff and review.since_previous_left_out_bytes:
+        lines = door.stream_lines("/v1/diff", digest=review.digest, since_previous=True)
+        yield from _paint_diff(paper, lines)
+    if diff and has_diff(review):
         yield from _title(paper, f"Diff   {size_of(review)}")
-        yield from diff_lines(paper, review.diff)
+        yield from diff_lines(paper, review, door)
     yield ""
     yield from _foot(paper, review)
 
 
-def diff_lines(paper: Paper, diff: str) -> Iterator[str]:
-    """Give the diff line by line, coloured as people know it."""
-    for line in diff.removesuffix("\n").split("\n"):
+def diff_lines(paper: Paper, review: Review, door: Door) -> Iterator[str]:
+    """Give the whole diff line by line, coloured as people know it; one that is not in the review as it comes."""
+    if review.diff:
+        yield from _paint_diff(paper, review.diff.removesuffix("\n").split("\n"))
+    elif review.diff_bytes:
+        yield from _paint_diff(paper, door.stream_lines("/v1/diff", digest=review.digest))
+
+
+def has_diff(review: Review) -> bool:
+    """Whether files change, also when the diff is too large to be in the review."""
+    return bool(review.diff or review.diff_bytes)
+
+
+def _paint_diff(paper: Paper, lines: Iterable[str]) -> Iterator[str]:
+    for line in lines:
         yield paper.code(line, _diff_style(line))
 
 

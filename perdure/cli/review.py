@@ -26,12 +26,13 @@ def review(session: Session, plan: str, only_diff: bool, no_diff: bool, no_pager
     """Show a plan whole: what happens, how it is undone, what was checked, every changed line.
 
     Characters that would steer a terminal or hide are written out. Without an argument: the last job's plan.
+    A diff above 1 MB is not in --json: `diff_bytes` says how large it is, and --diff gives it.
     """
     with session.door() as door:
         found = read_plan_of(door, plan)
-    if session.as_json:
-        session.answer(found)
-    elif only_diff:
-        show_lines(session.paper, diff_lines(session.paper, found.diff) if found.diff else [], pager=not no_pager)
-    else:
-        show_lines(session.paper, review_lines(session.paper, found, diff=not no_diff), pager=not no_pager)
+        if session.as_json:
+            session.answer(found)
+        elif only_diff:
+            show_lines(session.paper, diff_lines(session.paper, found, door), pager=not no_pager)
+        else:
+            show_lines(session.paper, review_lines(session.paper, found, door, diff=not no_diff), pager=not no_pager)

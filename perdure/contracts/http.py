@@ -120,12 +120,16 @@ class Review(Contract):
     hazards: list[str]
     """What to read before the diff: mode changes, links, submodules, binaries, CI and hook files, confusable names."""
     diff: str
-    """Unified, with invisible characters already made visible."""
+    """Unified, invisible characters made visible. Empty when larger than 1 MB: ``GET /v1/diff`` gives it."""
+    diff_bytes: int = 0
+    """Size of the whole diff, also when it is not in this answer."""
     files: int
     added: int
     removed: int
     since_previous: str = ""
-    """What differs from the last decided plan, one item a line; empty for a first plan."""
+    """What differs from the last decided plan, one item a line; empty for a first plan. Diffs above 1 MB left out."""
+    since_previous_left_out_bytes: int = 0
+    """Size of the diff between the two plans when left out: ``GET /v1/diff`` gives it, with ``since_previous``."""
     weighing: Weighing
     state: GateState
     expires_at: UtcTime

@@ -15,7 +15,7 @@ from perdure.errors import NotFound, UserError
 from perdure.policy.gates import weigh
 from perdure.store.blobs import BlobStore
 from perdure.store.ledger import Ledger
-from perdure.store.review import build_review
+from perdure.store.review import build_review, stream_difference
 from perdure.store.rows import PlanRow
 from perdure.store.signing import verify
 
@@ -53,6 +53,18 @@ class Reader:
     def review_plan(self, prefix: str, *, now: datetime) -> Review:
         """Return the review of the one plan whose digest begins with ``prefix``; see :meth:`find_plan`."""
         return self._review(self.find_plan(prefix), now)
+
+    def stream_diff(self, digest: str, *, since_previous: bool) -> Iterator[str]:
+        """Give a plan's diff, or what differs from the last decided plan, in pieces; empty without one before.
+
+        The plan is read at once, its files while the pieces are taken. Raises ``NotFound`` or ``Tampered``, also then.
+        """
+        plan = self.load_plan(self._ledger.plan(digest))
+        previous = plan.envelope.previous
+        if since_previous and not previous:
+            return iter(())
+        before = self.load_plan(self._ledger.plan(previous)) if since_previous and previous else None
+        return stream_difference(before, plan, self._blobs)
 
     def find_plan(self, prefix: str) -> PlanRow:
         """Return the one plan ever made whose digest begins with ``prefix``.

@@ -86,6 +86,9 @@ def test_a_review_shows_the_plan_and_who_is_missing(world: Installed, owner: htt
     assert by_job == by_digest
     assert by_job.digest == digest
     assert "-1.2.0\n+1.3.0\n" in by_job.diff
+    streamed = owner.get("/v1/diff", params={"digest": digest})
+    assert streamed.text == by_job.diff and streamed.headers["transfer-encoding"] == "chunked"
+    assert owner.get("/v1/diff", params={"digest": digest[:8]}).is_client_error
     assert [view.effect.inverse.summary for view in by_job.effects] == ["delete while ours"] * 2
     assert by_job.weighing.missing == by_job.job.missing == ["1 from maintainers"]
     assert by_job.state == "open"

@@ -15,7 +15,7 @@ from perdure.contracts.plan import read_plan as parse_plan
 from perdure.errors import NotFound, Tampered
 from perdure.store.blobs import BlobStore
 from perdure.store.diffs import diff_changes
-from perdure.store.review import build_review, describe_difference
+from perdure.store.review import build_review, describe_difference, stream_difference
 
 NOW = datetime(2026, 11, 30, 12, 0, tzinfo=UTC)
 
@@ -276,3 +276,18 @@ def test_references_are_needed_only_for_what_changes(blobs: BlobStore) -> None:
     """A plan without file changes has an empty diff."""
     diff = diff_changes([], blobs.get)
     assert (diff.text, diff.files) == ("", 0)
+
+
+def test_a_large_diff_is_measured_in_the_review_and_streamed_whole(blobs: BlobStore) -> None:
+    """Above 1 MB the review says size and lines and keeps every hazard; the stream gives each byte, in small pieces."""
+    new = b"".join(b"line %07d of a long file \xe2\x80\xae\n" % number for number in range(60_000))
+    hook = change(blobs, ".github/workflows/ci.yml", b"on: push\n", b"on: push\nrun: evil\n")
+    plan = plan_of([change(blobs, "big.txt", None, new), hook], [effect("tag")])
+    review = review_of(plan, blobs)
+    pieces = list(stream_difference(None, plan, blobs))
+    text = "".join(pieces)
+    assert (review.diff, review.files, review.added) == ("", 2, 60_001)
+    assert review.diff_bytes == len(text.encode())
+    assert any("ci.yml" in hazard for hazard in review.hazards)
+    assert text.count("⟨U+202E⟩\n") == 60_000 and "+run: evil\n" in text
+    assert max(map(len, pieces)) < 200_000

@@ -297,3 +297,14 @@ def test_show_and_review_name_the_repository_that_is_changed(call: Call, world: 
     world.move(JobPhase.waiting)
     assert "  in /home/anna/src/orders-2\n" in call("show", "1").out
     assert "  in /home/anna/src/orders-2\n" in call("review", "1").out
+
+
+def test_a_diff_too_large_for_the_review_is_read_as_it_is_shown(call: Call, world: World) -> None:
+    """Hazards come first, then every line from the stream, of exactly this digest; --json says how large it is."""
+    world.freeze(diff="", diff_bytes=20_000_000, hazards=["ci.yml runs in CI"])
+    world.routes["GET /v1/diff"] = lambda query, body: b"diff --git a/big b/big\n+the last line\n"
+    whole = call("review", "1").out
+    assert whole.index("ci.yml runs in CI") < whole.index("+the last line")
+    assert call("review", "1", "--diff").out == "diff --git a/big b/big\n+the last line\n"
+    assert {query["digest"] for query in world.sent("GET /v1/diff")} == {DIGEST}
+    assert call("review", "1", "--json").json["diff_bytes"] == 20_000_000
