@@ -100,6 +100,7 @@ class World:
             "POST /v1/jobs": self._submit,
             "GET /v1/jobs": lambda query, body: [self.job],
             "GET /v1/job": self._job,
+            "GET /v1/agents": lambda query, body: [],
             "GET /v1/events": self._events,
             "GET /v1/review": self._review,
             "POST /v1/plans": self._decide,
