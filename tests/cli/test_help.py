@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 import re
 import shlex
@@ -30,8 +31,12 @@ def entries() -> dict[str, Entry]:
 
 def command_lines(text: str) -> list[list[str]]:
     """The calls of perdure inside a shell line, without redirections."""
-    parts = re.split(r"&&|\||<\(|\)|>", text)
-    return [words[1:] for part in parts if (words := shlex.split(part)) and words[0] == "perdure"]
+    lexer = shlex.shlex(text, posix=True, punctuation_chars="&|<>()")
+    lexer.whitespace_split, lexer.commenters = True, ""
+    parts = [
+        list(words) for is_sign, words in itertools.groupby(lexer, lambda word: not word.strip("&|<>()")) if not is_sign
+    ]
+    return [words[1:] for words in parts if words[0] == "perdure"]
 
 
 def test_help_is_grouped_as_one_thinks(call: Call) -> None:

@@ -104,7 +104,6 @@ class World:
             "GET /v1/events": self._events,
             "GET /v1/review": self._review,
             "POST /v1/plans": self._decide,
-            "GET /v1/agents": lambda query, body: [],
             "GET /v1/artifacts": lambda query, body: self.artifacts,
             "GET /v1/blobs": lambda query, body: self.blobs[query["path"].rsplit("/", 1)[1]],
             "GET /v1/audit": lambda query, body: AuditReport(records=27, head="a" * 64, findings=[], ok=True),
