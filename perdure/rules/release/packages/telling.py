@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from perdure.contracts.base import JsonDict
+from perdure.rules.release.evidence import waiting_entry
 from perdure.rules.release.markdown import write_notes
 from perdure.rules.release.packages.releasing import Releasing
 
@@ -61,14 +62,17 @@ def _write_tags(packages: Sequence[JsonDict]) -> list[JsonDict]:
 def _write_changelogs(gathered: JsonDict, packages: Sequence[JsonDict]) -> list[JsonDict]:
     """What ``release.write_changelog`` gets, once for each file.
 
-    Packages of one tag that have no changelog of their own while the root has one are told of there, in one section.
+    Packages of one tag that have no changelog of their own while the root has one are told of there, in one section,
+    which takes over what was written by hand under the root's ``[Unreleased]``: it is nobody's package, so that it
+    moves no version.
     """
     root = gathered["root"]["changelog"]
     root_path = root.get("path") if root.get("format") not in (None, "absent") else ""
     is_shared = len({package["tag"] for package in packages}) == 1 and len(packages) > 1
     has_own = any(package["changelog"].get("format") not in (None, "absent") for package in packages if package["path"])
     if is_shared and root_path and not has_own:
-        entries = [_scoped(entry, package) for package in packages for entry in package["entries"]]
+        by_hand = [waiting_entry(item, f"{root_path} [Unreleased]").to_json() for item in root.get("unreleased", [])]
+        entries = [*by_hand, *(_scoped(entry, package) for package in packages for entry in package["entries"])]
         return [{**packages[0], "entries": entries, "changelog": root, "consumed": []}]
     return [{**package, "consumed": []} for package in packages]
 
