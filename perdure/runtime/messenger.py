@@ -40,10 +40,9 @@ ANSWER_LIMIT = timedelta(seconds=30)
 TASK_LIMIT = timedelta(seconds=2)
 """A workflow task that died with its worker is tried again after this long."""
 
-READY_LIMIT = timedelta(seconds=10)
-"""How long to ask again while Temporal takes no update because a workflow's task failed several times in a row: its
-worker has just died, or the machine has more to do than it can."""
 _READY_PAUSE_SECONDS = 0.25
+"""Before it is asked again while Temporal takes no update because a workflow's task failed several times in a row: its
+worker has just died, or the machine has more to do than it can."""
 
 FAILED_TASKS = 2
 """A thread whose first task was tried more often than that has never begun to run."""
@@ -231,14 +230,12 @@ class Messenger:
 
 
 async def _when_ready(ask: Callable[[], Awaitable[Answer]]) -> Answer:
-    """Ask, and again for a while when the workflow's task is being tried again. What is asked must be idempotent."""
-    now = asyncio.get_running_loop().time
-    last = now() + READY_LIMIT.total_seconds()
+    """Ask, and again for as long as the workflow's task is being tried again. What is asked must be idempotent."""
     while True:
         try:
             return await ask()
         except RPCError as error:
-            if error.status is not RPCStatusCode.FAILED_PRECONDITION or now() > last:
+            if error.status is not RPCStatusCode.FAILED_PRECONDITION:
                 raise
         await asyncio.sleep(_READY_PAUSE_SECONDS)
 
