@@ -36,6 +36,12 @@ def told(release: dict[str, Any]) -> list[tuple[str, str, str]]:
         ("changelog.d/+x.removal.md", "No v1.", ("Removed", "No v1.", "major"), "2.0.0"),
         ("changelog.d/mine.md", "### Added\n\n- One\n  more.\n", ("Added", "One\nmore.", "minor"), "1.3.0"),
         (
+            "changelog.d/mine.md",  # which is removed, so that the definition goes with the entry
+            "### Added\n\n- One [#1]\n[#1]: https://x.org/1\n",
+            ("Added", "One [#1]\n[#1]: https://x.org/1", "minor"),
+            "1.3.0",
+        ),
+        (
             ".changeset/odd-cats.md",
             '---\n"app": minor\n---\n\nBulk import.\n',
             ("Added", "Bulk import.", "minor"),

@@ -46,6 +46,32 @@ def test_unreleased_is_kept_and_emptied() -> None:
     )
 
 
+LINKED = (
+    '# C\n\n## [Unreleased]\n\n- A crash [#1759]\n\n[#1759]: https://x.org/1759\n[b]: <../b> "B"\n\n- Bulk.\n'
+    "  [#2]: https://x.org/2\n\n[note]: was slow\n\n```\n[c]: https://x.org/c\n```\n\n## [1.2.0]\n\n- Old [#1759].\n"
+)
+
+
+def test_link_definitions_are_no_items() -> None:
+    """A definition under [Unreleased] shows nothing, so that it is no entry; prose and code that look like one are."""
+    pending = read_changelog(LINKED).unreleased
+    assert pending is not None
+    found = read_items(split_lines(LINKED)[pending.body : pending.end])
+    assert [text for _, text in found] == [
+        "A crash [#1759]",
+        "Bulk.",
+        "[note]: was slow\n\n```\n[c]: https://x.org/c\n```",
+    ]
+
+
+def test_link_definitions_stay_when_unreleased_is_emptied() -> None:
+    """They are kept where they were, each line as it was: other sections use them too."""
+    kept = '[#1759]: https://x.org/1759\n[b]: <../b> "B"\n  [#2]: https://x.org/2\n'
+    assert write(LINKED).startswith(
+        f"# C\n\n## [Unreleased]\n\n{kept}\n## [1.3.0] - 2026-11-30\n\n{SECTION}\n## [1.2.0]"
+    )
+
+
 @pytest.mark.parametrize(
     ("newest", "heading", "level"),
     [

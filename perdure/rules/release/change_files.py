@@ -148,7 +148,7 @@ def _read_sections(text: str) -> list[Change] | None:
     """A fragment with headings of its own; ``None`` when it has none that says a kind of change."""
     found = [
         Change(*_TYPES[section.lower()][:1], clean_text(item), _TYPES[section.lower()][1])
-        for section, item in read_items(text.splitlines(keepends=True))
+        for section, item in read_items(text.splitlines(keepends=True), with_definitions=True)
         if section.lower() in _TYPES and clean_text(item)
     ]
     return found or None

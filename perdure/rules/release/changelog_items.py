@@ -6,19 +6,22 @@ import re
 from collections.abc import Sequence
 
 from perdure.rules.release.changelog_markup import MARKUPS, Markup
-from perdure.rules.release.markdown_text import Hidden
+from perdure.rules.release.markdown_text import Hidden, is_definition
 
 BULLET = re.compile(r"( *)([-*+])[ \t]+(.*)")
 
 
-def read_items(lines: Sequence[str], markup: Markup = MARKUPS["markdown"]) -> list[tuple[str, str]]:
+def read_items(
+    lines: Sequence[str], markup: Markup = MARKUPS["markdown"], *, with_definitions: bool = False
+) -> list[tuple[str, str]]:
     """Return (section, text) of the list items and paragraphs in a section's body.
 
     Sections are the headings inside it; before the first one it is empty. Texts keep their lines, without the bullet
-    and the indent it asks for. Comments are passed over.
+    and the indent it asks for. Comments are passed over, and link definitions too (see :func:`find_kept`);
+    ``with_definitions`` keeps those as text, for a file that is removed once it is read.
     """
     headings = markup.find_headings(lines)
-    hidden = markup.hide(lines)
+    hidden = markup.hide(lines) if with_definitions else _hide(lines, markup)
     begins = [("", 0), *((heading.text, heading.body) for heading in headings)]
     ends = [*(heading.line for heading in headings), len(lines)]
     return [
@@ -55,10 +58,24 @@ def _continues(line: str, above: str) -> bool:
     return line[:1] in (" ", "\t") or not line.strip() or bool(above.strip())
 
 
-def find_comments(lines: Sequence[str], markup: Markup = MARKUPS["markdown"]) -> list[str]:
-    """Return the lines of comments: what a project tells its writers stays when a section is emptied."""
-    hidden = markup.hide(lines)
+def find_kept(lines: Sequence[str], markup: Markup = MARKUPS["markdown"]) -> list[str]:
+    """Return the lines that stay when a section is emptied.
+
+    Those are comments, in which a project tells something to its writers, and link definitions: other sections use
+    them too.
+    """
+    hidden = _hide(lines, markup)
     return [line for number, line in enumerate(lines) if hidden[number] == "comment"]
+
+
+def _hide(lines: Sequence[str], markup: Markup) -> list[Hidden]:
+    """As the markup hides lines; link definitions count as comments, for they show nothing either."""
+    hidden = markup.hide(lines)
+    if markup.name != "markdown":
+        return hidden
+    return [
+        "comment" if not hidden[number] and is_definition(line) else hidden[number] for number, line in enumerate(lines)
+    ]
 
 
 def _unindent(line: str, width: int) -> str:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from perdure.errors import UserError
 from perdure.rules.release.changelog import Changelog, read_changelog
-from perdure.rules.release.changelog_items import find_comments, read_items
+from perdure.rules.release.changelog_items import find_kept, read_items
 from perdure.rules.release.changelog_links import extend_links, move_link
 from perdure.rules.release.changelog_markup import markup_named
 from perdure.rules.release.entries import Entry
@@ -41,7 +41,7 @@ def write_release(text: str, release: Release, *, path: str, form: str = "markdo
 
     ``form`` is the changelog's ``format``. The section stands beside the newest one: before it, or after it where the
     oldest comes first. A section of what is to come is emptied (its entries are the release's by now) but keeps its
-    heading, its comments and what is ``left``; ``1.3.0 (unreleased)`` becomes the release's own.
+    heading, comments, link definitions and what is ``left``; ``1.3.0 (unreleased)`` becomes the release's own.
 
     Raises:
         UserError: the version has a section already.
@@ -83,8 +83,8 @@ def _split_place(changelog: Changelog, left: Sequence[Entry]) -> tuple[list[str]
     """Return the lines before and after the place for a new section; the body of what is to come is left out."""
     lines, pending, versions = changelog.lines, changelog.unreleased, changelog.versions
     if pending is not None:
-        comments = find_comments(lines[pending.body : pending.end], changelog.markup)
-        kept = [changelog.newline, *comments] if comments else []
+        stays = find_kept(lines[pending.body : pending.end], changelog.markup)
+        kept = [changelog.newline, *stays] if stays else []
         kept += _write_left(changelog, left)
         if not pending.keeps_heading:
             return lines[: pending.start], [*kept, *lines[pending.end :]]

@@ -13,6 +13,11 @@ _UNDERLINE = re.compile(r" {0,3}(=+|-{2,})[ \t]*\r?\n?")
 _FENCE = re.compile(r" {0,3}(`{3,}|~{3,})")
 _NO_PARAGRAPH = re.compile(r" {4}|\t| {0,3}(?:[-*+>|#]|\d{1,9}[.)][ \t])")
 _DEFINITION = re.compile(r" {0,3}\[(?P<label>[^\]]+)\]:[ \t]*(?P<url>\S+)")
+# Nothing but an address and perhaps a title: `[note]: see below` is prose.
+_ADDRESS_ALONE = re.compile(
+    r" {0,3}\[(?!\^)[^\]]+\]:[ \t]*(?:<\S+>|[./#]\S*|[a-zA-Z][\w+.-]*://\S+)"
+    r"(?:[ \t]+(?:\"[^\"]*\"|'[^']*'|\([^()]*\)))?\s*"
+)
 
 Hidden = Literal["", "code", "comment"]
 
@@ -108,3 +113,8 @@ def find_definitions(lines: Sequence[str]) -> list[tuple[int, str, str]]:
     hidden = hide_code(lines)
     found = [(number, _DEFINITION.match(line)) for number, line in enumerate(lines) if not hidden[number]]
     return [(number, match["label"], match["url"]) for number, match in found if match]
+
+
+def is_definition(line: str) -> bool:
+    """Whether a line outside of code is a link definition and nothing else."""
+    return bool(_ADDRESS_ALONE.fullmatch(line))
