@@ -221,21 +221,3 @@ def test_one_package_owns_the_plain_tags(tmp_path: Path) -> None:
     run = PackagesRun(path, tmp_path)
     assert sorted(tag["name"] for tag in run.propose()["tags"]) == ["@x/tool@1.0.1", "v4.2.1"]
     assert "Tags of the form 'v{version}' name the versions of @x/core." in run.findings
-
-
-def test_words_under_the_roots_unreleased_are_taken_over(tmp_path: Path) -> None:
-    """One changelog in the root for packages of one tag: what people wrote there by hand comes into the section."""
-    files = {
-        "package.json": '{"name": "root", "private": true}\n',
-        "lerna.json": '{"version": "3.1.0", "packages": ["modules/*"]}\n',
-        "modules/a/package.json": manifest("a", "3.1.0"),
-        "modules/b/package.json": manifest("b", "3.1.0"),
-        "CHANGELOG.md": "# Changelog\n\n## [Unreleased]\n\n### Added\n\n- Written by hand\n\n## [3.1.0]\n\n- x\n",
-    }
-    path = make_workspace(tmp_path, files, "v3.1.0")
-    save(path, "fix: a crash", {"modules/a/a.js": "1"})
-    run = PackagesRun(path, tmp_path)
-    changed = run.changed(run.draft())["CHANGELOG.md"]
-    pending, section = changed.index("## [Unreleased]"), changed.index("3.1.1")
-    assert pending < section < changed.index("- Written by hand") < changed.index("3.1.0")
-    assert "crash" in changed and changed.count("Written by hand") == 1

@@ -19,6 +19,7 @@ from perdure.rules.release.packages.gather import PACKAGES
 from perdure.rules.release.packages.hand import apply_hand, apply_wording, give_ids, read_versions
 from perdure.rules.release.packages.model import order_by_dependencies
 from perdure.rules.release.packages.releasing import Releasing, number_together, open_releasing
+from perdure.rules.release.packages.root_words import find_root_words
 from perdure.rules.release.packages.telling import write_value
 from perdure.rules.release.released_items import leave_out_released
 from perdure.rules.release.results import find_value
@@ -100,7 +101,9 @@ def propose_packages(arguments: JsonDict, context: RuleContext) -> RuleResult:
     findings += _tell(settling, followed)
     order = {one.path: place for place, one in enumerate(order_by_dependencies([each.package for each in packages]))}
     released = sorted((one for one in packages if one.version), key=lambda one: order[one.package.path])
-    value = write_value(NAME, gathered, released, followed.ranges, context.now.date().isoformat())
+    words = find_root_words(gathered, packages)
+    findings += words.findings
+    value = write_value(NAME, gathered, released, followed.ranges, words, context.now.date().isoformat())
     return RuleResult(value, value["title"] or "nothing to release", findings=findings)
 
 

@@ -5,16 +5,21 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from perdure.contracts.base import JsonDict
-from perdure.rules.release.evidence import waiting_entry
 from perdure.rules.release.markdown import write_notes
 from perdure.rules.release.packages.releasing import Releasing
+from perdure.rules.release.packages.root_words import RootWords
 
 _SHOWN = 3
 _SUBJECT_COLUMNS = 72
 
 
 def write_value(
-    rule: str, gathered: JsonDict, released: Sequence[Releasing], ranges: Sequence[JsonDict], today: str
+    rule: str,
+    gathered: JsonDict,
+    released: Sequence[Releasing],
+    ranges: Sequence[JsonDict],
+    words: RootWords,
+    today: str,
 ) -> JsonDict:
     """Return the analysis' value; ``released`` in the order in which they are tagged and published."""
     packages = [_write_package(one, today) for one in released]
@@ -33,7 +38,7 @@ def write_value(
         "tags": tags,
         "refs": [gathered["ref"], *(f"refs/tags/{tag['name']}" for tag in tags)] if packages else [],
         "ranges": list(ranges),
-        "changelogs": _write_changelogs(gathered, packages),
+        "changelogs": _write_changelogs(packages, words),
         "consumed": _find_consumed(gathered, {one.name for one in released}),
     }
 
@@ -59,22 +64,13 @@ def _write_tags(packages: Sequence[JsonDict]) -> list[JsonDict]:
     ]
 
 
-def _write_changelogs(gathered: JsonDict, packages: Sequence[JsonDict]) -> list[JsonDict]:
-    """What ``release.write_changelog`` gets, once for each file.
-
-    Packages of one tag that have no changelog of their own while the root has one are told of there, in one section,
-    which takes over what was written by hand under the root's ``[Unreleased]``: it is nobody's package, so that it
-    moves no version.
-    """
-    root = gathered["root"]["changelog"]
-    root_path = root.get("path") if root.get("format") not in (None, "absent") else ""
-    is_shared = len({package["tag"] for package in packages}) == 1 and len(packages) > 1
-    has_own = any(package["changelog"].get("format") not in (None, "absent") for package in packages if package["path"])
-    if is_shared and root_path and not has_own:
-        by_hand = [waiting_entry(item, f"{root_path} [Unreleased]").to_json() for item in root.get("unreleased", [])]
-        entries = [*by_hand, *(_scoped(entry, package) for package in packages for entry in package["entries"])]
-        return [{**packages[0], "entries": entries, "changelog": root, "consumed": []}]
-    return [{**package, "consumed": []} for package in packages]
+def _write_changelogs(packages: Sequence[JsonDict], words: RootWords) -> list[JsonDict]:
+    """What ``release.write_changelog`` gets, once for each file: one in the root for all, or each package's own."""
+    if words.changelog is None:
+        return [{**package, "consumed": []} for package in packages]
+    by_hand = [entry.to_json() for entry in words.entries]
+    entries = [*by_hand, *(_scoped(entry, package) for package in packages for entry in package["entries"])]
+    return [{**packages[0], "entries": entries, "changelog": words.changelog, "left": words.left, "consumed": []}]
 
 
 def _scoped(entry: JsonDict, package: JsonDict) -> JsonDict:
