@@ -10,6 +10,7 @@ from typing import Any
 
 from perdure.contracts.base import BlobRef
 from perdure.contracts.decisions import Edits
+from perdure.contracts.memory import Memory
 from perdure.rules.base import RuleContext, RuleResult
 from perdure.rules.registry import default_rules
 from perdure.store.blobs import BlobStore
@@ -28,6 +29,7 @@ class PackagesRun:
     folder: Path
     inputs: dict[str, Any] = field(default_factory=dict)
     edits: Sequence[Edits] = ()
+    remembered: Memory = field(default_factory=Memory)
     findings: list[str] = field(default_factory=list)
     results: dict[str, Any] = field(default_factory=dict)
 
@@ -59,7 +61,9 @@ class PackagesRun:
     def run(self, name: str, arguments: dict[str, Any], space: DraftCopy | None = None) -> RuleResult:
         """Run one rule; its value must be JSON that comes back as it was, as between activities."""
         blobs = BlobStore(self.folder / "blobs")
-        context = RuleContext(blobs, NOW, self.inputs, self.results, list(self.edits), space)
+        context = RuleContext(
+            blobs, NOW, self.inputs, self.results, list(self.edits), space, remembered=self.remembered
+        )
         result = default_rules()[name].run(arguments, context)
         assert json.loads(json.dumps(result.value, allow_nan=False)) == result.value
         self.findings += result.findings

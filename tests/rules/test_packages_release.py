@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from perdure.contracts.decisions import Edits
+from perdure.contracts.memory import Memory, RememberedEdit
 from perdure.errors import UserError
 from tests.rules.kit import make_repository, save, tag
 from tests.rules.packages_kit import NPM, NPM_TAGS, PackagesRun, make_workspace, manifest, texts, versions
+from tests.support.repositories import git
 
 
 def begin(folder: Path) -> Path:
@@ -33,6 +36,27 @@ def test_each_package_has_its_own_version_and_tag(tmp_path: Path) -> None:
     assert release["message"] == "chore(release): @x/core 1.1.0, @x/tool 1.0.1"
     assert "Left out, nothing to release: @x/app." in run.findings
     assert "Left out, private: site." in run.findings
+
+
+def test_a_first_release_reads_its_own_folder(tmp_path: Path) -> None:
+    """Of a package without a release only commits beneath its folder are read, however long the history is: also those
+    of a branch whose work was overwritten; beside it every package keeps the range since its own release.
+    """
+    path = make_repository(tmp_path)
+    save(path, "feat: begin", {**NPM, "packages/n/package.json": manifest("n", "0.1.0")})
+    elsewhere = save(path, "feat(n): in the root", {"README": "1"})[:7]
+    git(path, "checkout", "-qb", "side")
+    save(path, "feat(n): on a branch", {"packages/n/a.js": "1"})
+    git(path, "checkout", "-q", "main")
+    save(path, "fix(n): on main", {"packages/n/a.js": "2"})
+    git(path, "merge", "-q", "-s", "ours", "-m", "merge side", "side")
+    tag(path, *NPM_TAGS)
+    save(path, "fix(core): a crash", {"packages/core/a.js": "1"})
+    run = PackagesRun(path, tmp_path)
+    release = run.propose()
+    assert versions(release) == {"n": "0.1.0", "@x/core": "1.0.1"}
+    assert {"on a branch", "on main"} <= set(texts(release, "n")) and texts(release, "@x/core") == ["a crash"]
+    assert not any(elsewhere in one for one in run.findings)
 
 
 def test_path_and_scope_are_both_shown(tmp_path: Path) -> None:
@@ -254,6 +278,21 @@ def test_a_reviewer_names_the_package(tmp_path: Path) -> None:
     again = PackagesRun(path, tmp_path, edits=[*edits, Edits(by="rhea", changes={"entries": more})])
     assert texts(again.propose(), "@x/app") == ["needs the new core"]
     assert any("it is not dropped" in one for one in again.findings)
+
+
+def test_edits_of_an_earlier_plan_are_named_not_made(tmp_path: Path) -> None:
+    """What a reviewer did to an earlier plan of several packages is not remembered: the next plan says so, with who."""
+    path = begin(tmp_path)
+    fix = save(path, "fix: a crash", {"packages/core/a.js": "1"})[:7]
+    seen = {"release": PackagesRun(path, tmp_path).propose()}
+    changes = {"entries": [{"op": "drop", "id": f"{fix}:core"}]}
+    edit = RememberedEdit(by="rhea", at=datetime(2026, 11, 29, tzinfo=UTC), changes=changes, seen=seen)
+    run = PackagesRun(path, tmp_path, remembered=Memory(edits=[edit]))
+    assert versions(run.propose()) == {"@x/core": "1.0.1"}
+    assert any(
+        one.startswith("Not made again: 1 edit in earlier plans of several packages (last by rhea on 2026-11-29).")
+        for one in run.findings
+    )
 
 
 def test_nothing_to_release_is_said(tmp_path: Path) -> None:

@@ -26,6 +26,7 @@ class CommitFiles:
         self._top = CommitTree(repository, commit, folder)
         self._objects = _list_files(repository, commit)
         self._contents: dict[str, bytes] = {}
+        self._beneath: list[str] | None = None
 
     @classmethod
     def open(cls, arguments: JsonDict) -> CommitFiles:
@@ -42,6 +43,7 @@ class CommitFiles:
         """The same commit seen from another package's folder; what was read is shared."""
         other = copy(self)
         other.folder, other._top = folder, CommitTree(self._repository, self.commit, folder)
+        other._beneath = None
         return other
 
     @property
@@ -83,16 +85,20 @@ class CommitFiles:
     def match(self, patterns: Iterable[str]) -> list[str]:
         """Return the paths beneath the package's folder that match a pattern, sorted, the shallow ones first."""
         start = join(self.folder, "")
-        beneath = [path.removeprefix(start) for path in self._objects if path.startswith(start)]
         wanted = compile_patterns(tuple(patterns))
-        found = [path for path in beneath if wanted.fullmatch(path)]
+        found = [path for path in self._list_beneath() if wanted.fullmatch(path)]
         return [start + path for path in sorted(found, key=lambda path: (path.count("/"), path))]
 
     def folders(self) -> set[str]:
         """Every folder beneath the package's that holds a file, relative to it."""
-        start = join(self.folder, "")
-        beneath = (path.removeprefix(start) for path in self._objects if path.startswith(start))
-        return {path.rpartition("/")[0] for path in beneath} - {""}
+        return {path.rpartition("/")[0] for path in self._list_beneath()} - {""}
+
+    def _list_beneath(self) -> list[str]:
+        """The files beneath the folder, relative to it. Found once: each kind of version file asks for some of them."""
+        if self._beneath is None:
+            start = join(self.folder, "")
+            self._beneath = [path.removeprefix(start) for path in self._objects if path.startswith(start)]
+        return self._beneath
 
     def above(self) -> list[str]:
         """The package's folder and those that hold it, the nearest first; the last is the root (empty)."""

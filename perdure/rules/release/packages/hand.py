@@ -7,10 +7,12 @@ from dataclasses import replace
 from typing import Any
 
 from perdure.contracts.decisions import Edits
+from perdure.contracts.memory import Memory
 from perdure.errors import UserError
 from perdure.rules.release.edits import apply_edits
 from perdure.rules.release.entries import Entry
 from perdure.rules.release.packages.releasing import Releasing
+from perdure.rules.release.results import find_value
 
 
 def give_ids(entries: Sequence[Entry], identifier: str) -> list[Entry]:
@@ -68,6 +70,20 @@ def apply_wording(packages: Sequence[Releasing], edits: Sequence[Edits]) -> list
                 edited = apply_edits([one.follows[name] for name in names], [_only(edit.by, change)]) if names else None
                 one.follows.update(zip(names, edited.entries, strict=True) if edited else ())
     return findings
+
+
+def tell_forgotten(memory: Memory, rule: str) -> list[str]:
+    """Say that earlier rounds' edits of several packages (analysis ``rule``) are not made again: overrides know one."""
+    made = [edit for edit in memory.edits if find_value(edit.seen, rule) is not None]
+    if not made:
+        return []
+    last = made[-1]
+    count = f"{len(made)} edit{'s' * (len(made) != 1)}"
+    signed = f"{last.by} on {last.at.date().isoformat()}"
+    return [
+        f"Not made again: {count} in earlier plans of several packages (last by {signed}). "
+        "They are not remembered here; `perdure edit JOB` makes them anew where they are still wanted."
+    ]
 
 
 def _is_about_following(change: Any) -> bool:

@@ -16,7 +16,13 @@ from perdure.rules.release.packages.attribution import Attribution, tell_attribu
 from perdure.rules.release.packages.dependants import Followed, follow_releases
 from perdure.rules.release.packages.edit_checks import find_package_edit_problems
 from perdure.rules.release.packages.gather import PACKAGES
-from perdure.rules.release.packages.hand import apply_hand, apply_wording, give_ids, read_versions
+from perdure.rules.release.packages.hand import (
+    apply_hand,
+    apply_wording,
+    give_ids,
+    read_versions,
+    tell_forgotten,
+)
 from perdure.rules.release.packages.model import order_by_dependencies
 from perdure.rules.release.packages.releasing import Releasing, number_together, open_releasing
 from perdure.rules.release.packages.root_words import find_root_words
@@ -102,7 +108,7 @@ def propose_packages(arguments: JsonDict, context: RuleContext) -> RuleResult:
     order = {one.path: place for place, one in enumerate(order_by_dependencies([each.package for each in packages]))}
     released = sorted((one for one in packages if one.version), key=lambda one: order[one.package.path])
     words = find_root_words(gathered, packages)
-    findings += words.findings
+    findings += [*words.findings, *tell_forgotten(context.remembered, NAME)]
     value = write_value(NAME, gathered, released, followed.ranges, words, context.now.date().isoformat())
     return RuleResult(value, value["title"] or "nothing to release", findings=findings)
 
