@@ -6,6 +6,8 @@ import json
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from tests.rules.kit import make_repository, save, tag
 from tests.rules.packages_kit import NPM, NPM_TAGS, Files, PackagesRun, make_workspace, manifest, texts, versions
 
@@ -192,6 +194,27 @@ def test_pnpm_names_packages_and_takes_some_away(tmp_path: Path) -> None:
     assert versions(run.results["analyze"]["release"]) == {"core": "1.0.1", "exact": "1.0.1"}
     assert '"core": "workspace:*"' in changed["packages/exact/package.json"]
     assert "packages/group/app/package.json" not in changed
+
+
+@pytest.mark.parametrize("braced", ["{libs/*,tools/cli}", "{libs,tools}/{core,c*}"])
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [
+        ("pnpm-workspace.yaml", "packages: ['%s']\n"),
+        ("lerna.json", '{"version": "independent", "packages": ["%s"]}'),
+    ],
+)
+def test_braces_name_one_of_several(tmp_path: Path, name: str, text: str, braced: str) -> None:
+    """`{a,b}` in a workspace's globs is either, with stars in it or beside it; what neither names is no package."""
+    files = {
+        "package.json": '{"private": true}',
+        name: text % braced,
+        "libs/core/package.json": manifest("core"),
+        "tools/cli/package.json": manifest("cli"),
+        "tools/other/package.json": manifest("other"),
+    }
+    gathered = PackagesRun(make_workspace(tmp_path, files, "core@1.0.0", "cli@1.0.0"), tmp_path).gather()
+    assert sorted(one["name"] for one in gathered["packages"]) == ["cli", "core"]
 
 
 def test_changesets_fixed_and_linked_packages(tmp_path: Path) -> None:

@@ -2,23 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
 from perdure.contracts.base import JsonDict
 from perdure.errors import UserError
 from perdure.rules.base import Rule, RuleContext, RuleResult
 from perdure.rules.git_branch import find_branch, list_tags, refuse_unready
-from perdure.rules.git_commits import Commit, read_listed
-from perdure.rules.git_remote import read_remote, refuse_behind
+from perdure.rules.git_remote import RemoteState, read_remote, refuse_behind
 from perdure.rules.git_tree import open_input
 from perdure.rules.release.change_files import find_changesets, find_fragments
 from perdure.rules.release.changelog_files import describe_changelog
 from perdure.rules.release.files.tree import CommitFiles
 from perdure.rules.release.last_release import LastRelease, find_last_release, list_merged, refuse_unknown_releases
-from perdure.rules.release.packages.attribution import Attribution, attribute, read_changed_paths
-from perdure.rules.release.packages.discover import discover
+from perdure.rules.release.packages.attribution import Attribution
+from perdure.rules.release.packages.discover import Workspace, discover
+from perdure.rules.release.packages.history import read_history
 from perdure.rules.release.packages.model import Package, make_ids
 from perdure.rules.release.packages.tag_forms import PackageTags, find_tag_forms, is_released_by_tag
 from perdure.rules.release.packages.version_places import describe_group, describe_package, find_range_locks
@@ -40,60 +40,104 @@ def gather_packages(arguments: JsonDict, context: RuleContext) -> RuleResult:
     Raises:
         UserError: the repository is not ready for a release, or holds no packages; the message says what to do.
     """
+    world = _open_world(arguments)
+    releases = _find_releases(world, str(arguments.get("tag") or ""), str(arguments.get("scheme") or "auto"))
+    packages = world.workspace.packages
+    commits, counted = read_history(world.repository, world.head, packages, releases.last)
+    ids = make_ids(packages)
+    described = [_describe(one, ids[one.path], world.files, releases, counted[one.path]) for one in packages]
+    changesets, left_alone = find_changesets(world.files.top)
+    value = {
+        **_write_world(world),
+        "packages": described,
+        "groups": {group: describe_group(world.files, group, described) for group in _groups(described)},
+        "changesets": changesets,
+        "commits": [commit.to_json() for commit in commits],
+    }
+    findings = _tell(world, releases, left_alone)
+    return RuleResult(value, _summarize(packages, releases.public, commits), findings=findings)
+
+
+@dataclass(frozen=True)
+class _World:
+    """The repository as it is read: one commit, its packages, its tags, its remote."""
+
+    repository: Repository
+    ref: str
+    head: str
+    files: CommitFiles
+    workspace: Workspace
+    tags: list[str]
+    remote: RemoteState
+
+
+@dataclass(frozen=True)
+class _Releases:
+    """How the packages are released; each mapping by a package's name."""
+
+    public: list[Package]
+    """Those that are released at all."""
+    schemes: dict[str, VersionScheme]
+    """Of every package."""
+    forms: dict[str, PackageTags]
+    last: dict[str, LastRelease]
+    findings: list[str]
+
+
+def _open_world(arguments: JsonDict) -> _World:
     repository = open_input(arguments["repo"])
     ref, head = find_branch(repository, str(arguments.get("branch") or ""))
     refuse_unready(repository)
     files = CommitFiles(repository, head, "")
-    workspace = discover(files, arguments.get("packages") or [])
-    names = list_tags(repository)
+    workspace, tags = discover(files, arguments.get("packages") or []), list_tags(repository)
     remote = read_remote(repository, str(arguments.get("remote") or ""))
     refuse_behind(repository, remote, ref, head)
-    schemes = {one.name: _scheme(one, str(arguments.get("scheme") or "auto")) for one in workspace.packages}
-    public = [one for one in workspace.packages if not one.private or is_released_by_tag(one, names, schemes[one.name])]
-    given = str(arguments.get("tag") or "")
-    public = public or (workspace.packages if given else [])
-    forms, findings = find_tag_forms(public, names, schemes, given)
-    merged = list_merged(repository, head)
-    last = {
-        one.name: find_last_release(
-            repository, head, names, forms[one.name].form, schemes[one.name], starts_anew=True, merged=merged
-        )
-        for one in public
-    }
+    return _World(repository, ref, head, files, workspace, tags, remote)
+
+
+def _find_releases(world: _World, tag: str, scheme: str) -> _Releases:
+    """``tag``: a form that was asked for; with one packages that are private are released too when all are."""
+    every, tags = world.workspace.packages, world.tags
+    schemes = {one.name: _scheme(one, scheme) for one in every}
+    public = [one for one in every if not one.private or is_released_by_tag(one, tags, schemes[one.name])]
+    public = public or (every if tag else [])
+    forms, findings = find_tag_forms(public, tags, schemes, tag)
+    merged, last = list_merged(world.repository, world.head), {}
     for one in public:
-        refuse_unknown_releases(remote, names, last[one.name], forms[one.name].form, schemes[one.name])
-    commits, counted = _read_history(repository, head, workspace.packages, last)
-    ids = make_ids(workspace.packages)
-    described = [
-        _describe(one, ids[one.path], files, forms, schemes, last, counted[one.path]) for one in workspace.packages
-    ]
-    changesets, left_alone = find_changesets(files.top)
-    value: JsonDict = {
+        form, its = forms[one.name].form, schemes[one.name]
+        found = find_last_release(world.repository, world.head, tags, form, its, starts_anew=True, merged=merged)
+        refuse_unknown_releases(world.remote, tags, found, form, its)
+        last[one.name] = found
+    return _Releases(public, schemes, forms, last, findings)
+
+
+def _write_world(world: _World) -> JsonDict:
+    workspace, remote = world.workspace, world.remote
+    return {
         "rule": PACKAGES,
-        "repository": str(repository.place),
-        "branch": short_ref(ref),
-        "ref": ref,
-        "head": head,
+        "repository": str(world.repository.place),
+        "branch": short_ref(world.ref),
+        "ref": world.ref,
+        "head": world.head,
         "shallow": False,
-        "packages": described,
-        "groups": {group: describe_group(files, group, described) for group in _groups(described)},
-        "root": _describe_changes(files),
-        "changesets": changesets,
+        "root": _describe_changes(world.files),
         "uses_changesets": workspace.uses_changesets,
         "linked": workspace.linked,
         "follows_always": workspace.follows_always,
         "ignored": workspace.ignored,
-        "locks": find_range_locks(files),
-        "commits": [commit.to_json() for commit in commits],
-        "tags": names,
+        "locks": find_range_locks(world.files),
+        "tags": world.tags,
         "remote": remote.name,
         "remote_url": remote.url,
         "remote_refs": remote.refs,
     }
-    findings = [*workspace.findings, *findings, *([remote.finding] if remote.finding else []), *left_alone]
-    findings += [f"Left out: {why}." for why in workspace.left]
-    findings += [last[one.name].finding for one in public if last[one.name].finding]
-    return RuleResult(value, _summarize(workspace.packages, public, commits), findings=findings)
+
+
+def _tell(world: _World, releases: _Releases, left_alone: Sequence[str]) -> list[str]:
+    remote = [world.remote.finding] if world.remote.finding else []
+    findings = [*world.workspace.findings, *releases.findings, *remote, *left_alone]
+    findings += [f"Left out: {why}." for why in world.workspace.left]
+    return findings + [one.finding for one in releases.last.values() if one.finding]
 
 
 def _scheme(package: Package, name: str) -> VersionScheme:
@@ -101,71 +145,17 @@ def _scheme(package: Package, name: str) -> VersionScheme:
     return find_scheme(usual if name == "auto" else name)
 
 
-def _read_history(
-    repository: Repository, head: str, packages: Sequence[Package], last: Mapping[str, LastRelease]
-) -> tuple[list[Commit], dict[str, Attribution]]:
-    """Return (commits that count for some package, newest first; what counts for each package, by its path).
-
-    Every package has a range of its own: what its last release reaches is not in it. Of a package without a release
-    only the commits beneath its folder are looked at: to read what each commit of a long history changes costs more
-    than everything else (13 s of CPU for 40,000 commits, 4 s so; measured 2026-12).
-    """
-    order = repository.read("rev-list", "--topo-order", head).decode("ascii").split()
-    ranges = {base: _range(repository, head, base) for base in {one.commit for one in last.values()} if base}
-    new = [one.path for one in packages if one.name in last and not last[one.name].commit]
-    # Where nobody has a release every folder is meant, so that nothing is saved by naming them.
-    beneath = _find_beneath(repository, head, new) if ranges and "" not in new else set(order if new else ())
-    wanted = beneath.union(*ranges.values())
-    ranges[""] = wanted
-    listed = [name for name in order if name in wanted]
-    changed = read_changed_paths(repository, listed)
-    every = read_listed(repository, listed)
-    found = attribute(every, changed, packages)
-    cut = {
-        one.path: _cut(found[one.path], ranges[last[one.name].commit] if one.name in last else set())
-        for one in packages
-    }
-    kept = {name for one in cut.values() for name in [*one.by, *one.scope_alone]}
-    return [commit for commit in every if commit.id in kept], cut
-
-
-def _range(repository: Repository, head: str, base: str) -> set[str]:
-    return set(repository.read("rev-list", head, f"^{base}").decode("ascii").split())
-
-
-def _find_beneath(repository: Repository, head: str, folders: Sequence[str]) -> set[str]:
-    """Commits that change something beneath one of ``folders``; merges left out: they add nothing of their own."""
-    limits = ("--full-history", "--no-merges")
-    said = repository.read("rev-list", *limits, head, "--", *folders) if folders else b""
-    return set(said.decode("ascii").split())
-
-
-def _cut(found: Attribution, inside: set[str]) -> Attribution:
-    by = {name: how for name, how in found.by.items() if name in inside}
-    return Attribution(by, [name for name in found.scope_alone if name in inside])
-
-
 def _describe(
-    package: Package,
-    identifier: str,
-    files: CommitFiles,
-    forms: Mapping[str, PackageTags],
-    schemes: Mapping[str, VersionScheme],
-    last: Mapping[str, LastRelease],
-    found: Attribution,
+    package: Package, identifier: str, files: CommitFiles, releases: _Releases, found: Attribution
 ) -> JsonDict:
     """One package with its history; a private one is only known by name, so that what it asks for can follow."""
-    tags = forms.get(package.name)
-    since = last.get(package.name, LastRelease())
-    group = package.group
-    if tags is not None and [one.form for one in forms.values()].count(tags.form) > 1:
-        group = group or f"tag {tags.form}"
+    tags, since = releases.forms.get(package.name), releases.last.get(package.name, LastRelease())
     here = files.at(package.path)
     return {
-        **replace(package, group=group, private=tags is None).to_json(),
+        **replace(package, group=_find_group(package, tags, releases), private=tags is None).to_json(),
         "id": identifier,
         "tag_form": str(tags.form) if tags else "",
-        "scheme": schemes[package.name].name,
+        "scheme": releases.schemes[package.name].name,
         "last_tag": since.tag,
         "last_tag_commit": since.commit,
         "last_version": since.version,
@@ -175,6 +165,12 @@ def _describe(
         "files": describe_package(here, package) if tags else _NO_FILES,
         "changes": _describe_changes(here) if tags else {"changelog": {}, "files": []},
     }
+
+
+def _find_group(package: Package, tags: PackageTags | None, releases: _Releases) -> str:
+    """Packages of one tag move as one, also where no manifest says so."""
+    is_shared = tags is not None and [one.form for one in releases.forms.values()].count(tags.form) > 1
+    return package.group or (f"tag {tags.form}" if tags is not None and is_shared else "")
 
 
 def _describe_changes(files: CommitFiles) -> JsonDict:
