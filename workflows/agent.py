@@ -52,13 +52,18 @@ class AgentWorkflow:
     async def run(self, state: AgentState) -> AgentState:
         """Turn after turn; end by telling the job."""
         try:
-            await self._work()
+            await self._work_to_the_end()
         except Over:
-            pass
-        except ActivityError as error:
-            await self._close(AgentEnd(reason="failed", sentence=cause_of(error)[:500]), for_good=True)
+            workflow.logger.info("%s is over", state.agent_id)
         await tell(state.job_id, ChildEvent(child_id=state.agent_id, seq=1, state="ended"))
         return self._state
+
+    async def _work_to_the_end(self) -> None:
+        """Raises ``Over``, also where an activity fails for good: that ends the agent by name."""
+        try:
+            await self._work()
+        except ActivityError as error:
+            await self._close(AgentEnd(reason="failed", sentence=cause_of(error)[:500]), for_good=True)
 
     async def _work(self) -> None:
         """Raises ``Over``."""

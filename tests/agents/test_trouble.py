@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sqlite3
 from pathlib import Path
 from typing import Any
 
@@ -77,3 +78,20 @@ def test_instruction_in_a_file_decides_nothing(tmp_path: Path) -> None:
         job = place.home.waiting(place.start())
         assert [call.status for call in place.calls(job)[1:3]] == ["error", "error"]
         assert place.home.review(job).files == 1
+
+
+def test_transcript_that_lost_a_message_ends_the_agent_by_name(tmp_path: Path) -> None:
+    """What no attempt can mend ends the agent, and the job hears of it, instead of being tried for ever."""
+    turns = [{"calls": [read("NOTE")]}, {"calls": [read("NOTE")], "hold": "it"}, {"text": "Done."}]
+    with model_server({"turns": turns}) as model, office(tmp_path, model) as place:
+        place.home.start_worker()
+        job = place.start()
+        model.wait_for(2)
+        place.home.kill_workers()  # what it keeps warm goes with it
+        with sqlite3.connect(place.home.settings.data / "ledger.db") as ledger:
+            assert ledger.execute("DELETE FROM transcript WHERE number = 0").rowcount == 1
+        model.release("it")
+        place.home.start_worker()
+        place.home.wait(job, JobPhase.failed)
+        [agent] = place.agents(job)
+        assert (agent.state, "lacks messages" in agent.sentence) == ("failed", True)
