@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from datetime import timedelta
 from typing import Any, ClassVar
 from urllib.parse import urlsplit
@@ -12,15 +11,11 @@ from perdure.contracts.plan import Inverse
 from perdure.effects.arguments import know_arguments, moved_away, repository_in, repository_of, text_argument
 from perdure.effects.base import EffectContext, EffectDraft, EffectRequest, Found, Probe, problems_of
 from perdure.effects.git_refs import is_none, shown
+from perdure.effects.git_target import gist_of, open_target, planned_remote
 from perdure.errors import EffectFailed, EffectUnknown, PerdureError, UserError
 from perdure.workspace.git import GitError, Repository
-from perdure.workspace.git_process import git_command, git_environment
 from perdure.workspace.refs import full_ref, is_object_id, is_ref, short_ref, zero_id
-from perdure.workspace.remotes import Remote, connection, find_remote, read_remote_refs, without_secrets
-from perdure.workspace.view import borrow_objects
-
-_PUSH_LIMIT = timedelta(minutes=5)
-_FRAME = ("To ", "error: failed to push some refs to ")
+from perdure.workspace.remotes import Remote, find_remote, read_remote_refs, without_secrets
 
 
 class GitPush:
@@ -69,7 +64,7 @@ class GitPush:
         try:
             repository = repository_in(body)
             remote = find_remote(repository, body["remote"])
-            found = read_remote_refs(_planned(repository, body))
+            found = read_remote_refs(planned_remote(repository, body))
         except PerdureError as error:
             return [f"{body['url']} cannot be looked at: {error}"]
         problems = moved_away(repository, body)
@@ -85,7 +80,7 @@ class GitPush:
         """Ask the remote: all new, all old, or something else."""
         try:
             repository = repository_in(body)
-            found = read_remote_refs(_planned(repository, body))
+            found = read_remote_refs(planned_remote(repository, body))
         except (PerdureError, OSError) as error:
             return Probe(Found.unknown, f"{body['url']} does not say: {error}")
         seen = [(item, found.get(item["ref"], "0" * len(item["new"]))) for item in body["refs"]]
@@ -101,13 +96,9 @@ class GitPush:
         After a refusal the remote is asked: only what it shows unchanged counts as not done.
         """
         repository = repository_in(body)
-        remote = _planned(repository, body)
-        with connection(remote, object_format=repository.object_format) as (git_dir, env):
-            borrow_objects(git_dir, repository.common_dir / "objects")
-            if repository.is_shallow:
-                (git_dir / "shallow").write_bytes((repository.common_dir / "shallow").read_bytes())
-            argv = git_command(git_dir, push_arguments(remote.url, body["refs"]))
-            done = context.runner.run(argv, env=git_environment(env), cwd=git_dir, limit=_PUSH_LIMIT)
+        with open_target(repository, body) as target:
+            done = target.run_push(context.runner, body["refs"])
+        remote = target.remote
         # The remote's words before git's table: as they come, the two mix in any order.
         said = without_secrets((done.stderr + b"\n" + done.stdout).decode("utf-8", "replace"), remote).strip()
         if done.code != 0:
@@ -127,23 +118,6 @@ class GitPush:
         return problems_of(self.probe(body, context))
 
 
-def push_arguments(url: str, refs: Iterable[JsonDict]) -> list[str]:
-    """Return git's arguments for an atomic, leased push of exact ids."""
-    args = ["push", "--atomic", "--porcelain", "--no-verify", "--no-signed", "--no-follow-tags"]
-    args.append("--recurse-submodules=no")
-    specs = []
-    for item in refs:
-        args.append(f"--force-with-lease={item['ref']}:{'' if is_none(item['old']) else item['old']}")
-        specs.append(f"{'' if is_none(item['new']) else item['new']}:{item['ref']}")
-    return [*args, "--", url, *specs]
-
-
-def gist_of(said: str) -> str:
-    """What git and the remote said of a vain push, on one line: reasons, without the frame around them."""
-    lines = (" ".join(line.split()) for line in said.splitlines())
-    return "; ".join(line for line in lines if line and not line.startswith(_FRAME) and line != "Done")[:1500]
-
-
 def host_of(url: str) -> str:
     """The host that a URL reaches; empty for a path."""
     if "://" in url:
@@ -158,15 +132,6 @@ def _remote(request: EffectRequest, repository: Repository) -> Remote:
     if remote is None:
         raise UserError(f"There is no remote {name!r} in {repository.place}. Add it: `git remote add {name} <url>`.")
     return remote
-
-
-def _planned(repository: Repository, body: JsonDict) -> Remote:
-    """The remote as planned; user info comes from the configuration only while it still means the planned URL."""
-    try:
-        now = find_remote(repository, body["remote"])
-    except UserError:
-        now = None
-    return now if now and now.url == body["url"] else Remote(body["remote"], body["url"])
 
 
 def _lease(request: EffectRequest, remote: Remote) -> dict[str, str]:

@@ -1,16 +1,16 @@
-"""The other side of a protected branch: what its remote has, which commit there holds a tree, leased pushes."""
+"""A remote through a private git directory: what it has, which commit there holds a tree, atomic leased pushes."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import timedelta
 from pathlib import Path
 
 from perdure.contracts.base import JsonDict
-from perdure.effects.base import Runner
-from perdure.effects.git_push import gist_of, push_arguments
+from perdure.effects.base import Finished, Runner
+from perdure.effects.git_refs import is_none
 from perdure.errors import EffectFailed, EffectUnknown, UserError
 from perdure.workspace.git import GitError, Repository
 from perdure.workspace.git_process import git_command, git_environment, run_git
@@ -22,6 +22,7 @@ from perdure.workspace.view import borrow_objects
 _FETCH_LIMIT = timedelta(minutes=2)
 _PUSH_LIMIT = timedelta(minutes=5)
 _SEEN = "refs/perdure/seen"
+_FRAME = ("To ", "error: failed to push some refs to ")
 
 
 @dataclass(frozen=True)
@@ -85,6 +86,11 @@ class Target:
         """Write an object into the private directory; return its id."""
         return write_object(self.git_dir, kind, data)
 
+    def run_push(self, runner: Runner, refs: Iterable[JsonDict]) -> Finished:
+        """Push exact ids, all together or not at all, each leased on its old one; return how git ended."""
+        argv = git_command(self.git_dir, push_arguments(self.remote.url, refs))
+        return runner.run(argv, env=git_environment(self.env), cwd=self.git_dir, limit=_PUSH_LIMIT)
+
     def push(self, runner: Runner, ref: str, old: str, new: str) -> None:
         """Move one ref of the remote, leased; done when it is there in the end, whatever git said.
 
@@ -93,8 +99,7 @@ class Target:
             EffectUnknown: it shows something else, or does not answer.
         """
         moves: list[JsonDict] = [{"ref": ref, "old": old, "new": new}]
-        argv = git_command(self.git_dir, push_arguments(self.remote.url, moves))
-        done = runner.run(argv, env=git_environment(self.env), cwd=self.git_dir, limit=_PUSH_LIMIT)
+        done = self.run_push(runner, moves)
         if done.code == 0:
             return
         said = without_secrets((done.stderr + b"\n" + done.stdout).decode("utf-8", "replace"), self.remote)
@@ -126,3 +131,20 @@ def planned_remote(repository: Repository, body: JsonDict) -> Remote:
     except UserError:
         now = None
     return now if now and now.url == body["url"] else Remote(body["remote"], body["url"])
+
+
+def push_arguments(url: str, refs: Iterable[JsonDict]) -> list[str]:
+    """Return git's arguments for an atomic, leased push of exact ids."""
+    args = ["push", "--atomic", "--porcelain", "--no-verify", "--no-signed", "--no-follow-tags"]
+    args.append("--recurse-submodules=no")
+    specs = []
+    for item in refs:
+        args.append(f"--force-with-lease={item['ref']}:{'' if is_none(item['old']) else item['old']}")
+        specs.append(f"{'' if is_none(item['new']) else item['new']}:{item['ref']}")
+    return [*args, "--", url, *specs]
+
+
+def gist_of(said: str) -> str:
+    """What git and the remote said of a vain push, on one line: reasons, without the frame around them."""
+    lines = (" ".join(line.split()) for line in said.splitlines())
+    return "; ".join(line for line in lines if line and not line.startswith(_FRAME) and line != "Done")[:1500]

@@ -9,7 +9,8 @@ import pytest
 
 from perdure.contracts.base import JsonDict
 from perdure.effects.base import Found
-from perdure.effects.git_push import host_of, push_arguments
+from perdure.effects.git_push import host_of
+from perdure.effects.git_target import push_arguments
 from perdure.errors import EffectFailed, EffectUnknown, UserError
 from perdure.workspace.git import open_repository
 from perdure.workspace.remotes import Remote, find_remote, read_remote_refs, without_secrets
