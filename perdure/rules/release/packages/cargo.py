@@ -5,12 +5,12 @@ from __future__ import annotations
 import posixpath
 from typing import Any
 
-from perdure.errors import UserError
 from perdure.rules.git_tree import join
 from perdure.rules.release.files.base import find_places
 from perdure.rules.release.files.toml_text import load_toml
 from perdure.rules.release.files.toml_values import table_at
 from perdure.rules.release.files.tree import CommitFiles
+from perdure.rules.release.packages.documents import list_texts, read_document
 from perdure.rules.release.packages.globs import choose_folders
 from perdure.rules.release.packages.model import Dependency, Need, Package
 from perdure.rules.release.packages.range_files import CARGO_SECTIONS, FORMS
@@ -28,8 +28,8 @@ def read_members(files: CommitFiles, folders: list[str]) -> list[str]:
     workspace = table_at(_read(files, MANIFEST), "workspace")
     if not workspace:
         return []
-    found = choose_folders(folders, _texts(workspace.get("members")))
-    excluded = {folder.rstrip("/") for folder in _texts(workspace.get("exclude"))}
+    found = choose_folders(folders, list_texts(workspace.get("members")))
+    excluded = {folder.rstrip("/") for folder in list_texts(workspace.get("exclude"))}
     waiting = ["", *found] if "package" in _read(files, MANIFEST) else [*found]
     members: list[str] = []
     while waiting:
@@ -61,12 +61,12 @@ def _needs(files: CommitFiles, folder: str) -> list[Dependency]:
     document, patched = _read(files, path), _patched(files)
     own = _ranges(files, path)
     inherited = _ranges(files, MANIFEST) if files.has(MANIFEST) else {}
+    shared = table_at(_read(files, MANIFEST), "workspace", "dependencies")
     needs = []
     for section, place, name, facts in _sections(document):
         need: Need = "dev" if section == "dev-dependencies" else "runtime"
         if isinstance(facts, dict) and facts.get("workspace") is True:
-            shared = table_at(_read(files, MANIFEST), "workspace", "dependencies").get(name)
-            where, source, facts = f"workspace.dependencies.{name}", MANIFEST, shared
+            where, source, facts = f"workspace.dependencies.{name}", MANIFEST, shared.get(name)
         else:
             where, source = place, path
         called = str(facts.get("package") or name) if isinstance(facts, dict) else name
@@ -118,13 +118,4 @@ def _patched(files: CommitFiles) -> set[str]:
 
 
 def _read(files: CommitFiles, path: str) -> dict[str, Any]:
-    if not files.has(path):
-        return {}
-    try:
-        return load_toml(files.read(path).decode("utf-8-sig"))
-    except ValueError as error:
-        raise UserError(f"{path} cannot be read: {error}. Repair the file and commit it.") from None
-
-
-def _texts(value: Any) -> list[str]:
-    return [item for item in value if isinstance(item, str)] if isinstance(value, list) else []
+    return read_document(files, path, load_toml)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any
 
 from ruamel.yaml import YAML
@@ -13,6 +12,7 @@ from perdure.rules.git_tree import join
 from perdure.rules.release.files.base import find_places
 from perdure.rules.release.files.json_text import load_object
 from perdure.rules.release.files.tree import CommitFiles
+from perdure.rules.release.packages.documents import list_texts, read_document
 from perdure.rules.release.packages.model import Dependency, Need, Package
 from perdure.rules.release.packages.range_files import FORMS
 
@@ -34,12 +34,12 @@ def read_patterns(files: CommitFiles) -> list[str]:
         UserError: one of them cannot be read.
     """
     if files.has(_PNPM):
-        return _texts(_read_yaml(files.read(_PNPM)).get("packages"))
+        return list_texts(_read_yaml(files.read(_PNPM)).get("packages"))
     declared = _read_json(files, MANIFEST).get("workspaces")
     if isinstance(declared, dict):
         declared = declared.get("packages")
     lerna = _read_json(files, "lerna.json")
-    return _texts(declared) or _texts(lerna.get("packages")) or (["packages/*"] if lerna else [])
+    return list_texts(declared) or list_texts(lerna.get("packages")) or (["packages/*"] if lerna else [])
 
 
 def read_shared_version(files: CommitFiles) -> str:
@@ -67,12 +67,7 @@ def read_package(files: CommitFiles, folder: str) -> Package | str:
 
 
 def _read_json(files: CommitFiles, path: str) -> dict[str, Any]:
-    if not files.has(path):
-        return {}
-    try:
-        return load_object(files.read(path).decode("utf-8-sig"))
-    except ValueError as error:
-        raise UserError(f"{path} cannot be read: {error}. Repair the file and commit it.") from None
+    return read_document(files, path, load_object)
 
 
 def _read_yaml(data: bytes) -> dict[str, Any]:
@@ -81,8 +76,3 @@ def _read_yaml(data: bytes) -> dict[str, Any]:
     except (YAMLError, UnicodeDecodeError) as error:
         raise UserError(f"{_PNPM} cannot be read: {error}. Repair the file and commit it.") from None
     return value if isinstance(value, dict) else {}
-
-
-def _texts(value: Any) -> list[str]:
-    items: Sequence[Any] = value if isinstance(value, list) else []
-    return [item for item in items if isinstance(item, str)]

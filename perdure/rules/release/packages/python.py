@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
-from perdure.errors import UserError
 from perdure.rules.git_tree import join
 from perdure.rules.release.files.base import find_places
 from perdure.rules.release.files.toml_text import load_toml
 from perdure.rules.release.files.toml_values import table_at
 from perdure.rules.release.files.tree import CommitFiles
+from perdure.rules.release.packages.documents import read_document
 from perdure.rules.release.packages.globs import choose_folders
 from perdure.rules.release.packages.model import Dependency, Need, Package
 from perdure.rules.release.packages.range_files import FORMS, normalize
@@ -60,9 +60,4 @@ def _style(where: str) -> str:
 
 
 def _read(files: CommitFiles, path: str) -> dict[str, Any]:
-    if not files.has(path):
-        return {}
-    try:
-        return load_toml(files.read(path).decode("utf-8-sig"))
-    except ValueError as error:
-        raise UserError(f"{path} cannot be read: {error}. Repair the file and commit it.") from None
+    return read_document(files, path, load_toml)
