@@ -76,45 +76,23 @@ class Decider:
 
     async def resolve(self, principal: Principal, job: JobView, request: ResolveRequest) -> None:
         """Say what became of an effect in doubt."""
-        signed = await asyncio.to_thread(
-            self._record,
-            principal,
-            request.passphrase,
-            id=request.decision_id,
-            kind="resolve",
-            job_id=job.job_id,
-            digest=request.digest,
-            comment=request.comment,
-            effect=request.effect,
-            answer=request.answer,
-        )
-        await self._tell_or_explain(signed)
+        about = {"digest": request.digest, "effect": request.effect, "answer": request.answer}
+        await self._say(principal, job, request, kind="resolve", comment=request.comment, **about)
 
     async def cancel(self, principal: Principal, job: JobView, request: CancelRequest) -> None:
         """Ask a job to stop at its next boundary."""
-        signed = await asyncio.to_thread(
-            self._record,
-            principal,
-            request.passphrase,
-            id=request.decision_id,
-            kind="cancel",
-            job_id=job.job_id,
-            comment=request.comment,
-        )
-        await self._tell_or_explain(signed)
+        await self._say(principal, job, request, kind="cancel", comment=request.comment)
 
     async def steer(self, principal: Principal, job: JobView, request: SteerRequest) -> None:
         """Write a word to the agent at work on a job, and wake it."""
-        signed = await asyncio.to_thread(
-            self._record,
-            principal,
-            request.passphrase,
-            id=request.decision_id,
-            kind=request.kind,
-            job_id=job.job_id,
-            comment=request.text,
-        )
-        await self._tell_or_explain(signed)
+        await self._say(principal, job, request, kind=request.kind, comment=request.text)
+
+    async def _say(
+        self, principal: Principal, job: JobView, request: ResolveRequest | CancelRequest | SteerRequest, **said: Any
+    ) -> None:
+        """Record a word about a job, and tell whoever waits for it."""
+        about = {"id": request.decision_id, "job_id": job.job_id, **said}
+        await self._tell_or_explain(await asyncio.to_thread(self._record, principal, request.passphrase, **about))
 
     def trust(self, principal: Principal, digest: str, decision_id: str, path: str, passphrase: str) -> None:
         """Let a template's text run. No workflow waits for it."""

@@ -80,11 +80,7 @@ class Messenger:
             start: WithStartWorkflowOperation[object, ThreadState] = WithStartWorkflowOperation(
                 names.THREAD_WORKFLOW,
                 ThreadState(thread=thread),
-                id=names.thread_id(thread),
-                task_queue=names.QUEUE,
-                id_conflict_policy=WorkflowIDConflictPolicy.USE_EXISTING,
-                task_timeout=TASK_LIMIT,
-                search_attributes=_generation(),
+                **_as_thread(thread),
                 result_type=ThreadState,
             )
             return client.execute_update_with_start_workflow(
@@ -149,11 +145,7 @@ class Messenger:
             return client.start_workflow(
                 names.THREAD_WORKFLOW,
                 ThreadState(thread=thread),
-                id=names.thread_id(thread),
-                task_queue=names.QUEUE,
-                id_conflict_policy=WorkflowIDConflictPolicy.USE_EXISTING,
-                task_timeout=TASK_LIMIT,
-                search_attributes=_generation(),
+                **_as_thread(thread),
                 start_signal=names.REVIVE_SIGNAL,
                 start_signal_args=[LostJob(job_id=job_id)],
             )
@@ -250,6 +242,17 @@ async def _is_strange(handle: WorkflowHandle[Any, Any], found: WorkflowExecution
         return False
     events = handle.fetch_history_events()
     return not any([event.HasField("workflow_task_completed_event_attributes") async for event in events])
+
+
+def _as_thread(thread: str) -> dict[str, Any]:
+    """How a thread's workflow is started, or found when it is there."""
+    return {
+        "id": names.thread_id(thread),
+        "task_queue": names.QUEUE,
+        "id_conflict_policy": WorkflowIDConflictPolicy.USE_EXISTING,
+        "task_timeout": TASK_LIMIT,
+        "search_attributes": _generation(),
+    }
 
 
 def _generation() -> TypedSearchAttributes:
