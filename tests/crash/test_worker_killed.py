@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from perdure.contracts.http import JobView
 from perdure.contracts.job import JobPhase
 from perdure.effects.registry import default_effects
 from tests.crash.points import apply_points, gate_points, kinds_of, park_points, undo_points
@@ -61,11 +62,10 @@ def test_killed_anywhere_on_the_way(home: Installation, outside: Outside, point:
     outside.assert_applied_once()
 
 
-@pytest.mark.parametrize("point", _sweep(UNDO))
-def test_killed_while_undoing(home: Installation, outside: Outside, point: str) -> None:
-    """Killed anywhere while a job is taken back, everything ends as before, each way back walked once."""
+def undone_by_the_dying(home: Installation, project: Outside | Guarded, point: str) -> JobView:
+    """A job that a worker did in peace, taken back by one that dies at ``point``; return the job that took it back."""
     first = home.start_worker()
-    job = outside.start(home)
+    job = project.start(home)
     home.approve(job)
     done = home.done(job)
     first.kill()
@@ -74,6 +74,13 @@ def test_killed_while_undoing(home: Installation, outside: Outside, point: str) 
         undo = home.undo(done)
         home.approve(undo)
         home.done(undo)
+    return undo
+
+
+@pytest.mark.parametrize("point", _sweep(UNDO))
+def test_killed_while_undoing(home: Installation, outside: Outside, point: str) -> None:
+    """Killed anywhere while a job is taken back, everything ends as before, each way back walked once."""
+    undone_by_the_dying(home, outside, point)
     outside.assert_taken_back()
 
 
@@ -92,16 +99,7 @@ def test_killed_anywhere_through_a_protected_branch(home: Installation, guarded:
 def test_killed_while_a_tag_and_its_announcement_are_undone(home: Installation, guarded: Guarded, point: str) -> None:
     """Killed anywhere on the way back, tag and release are gone in the end; what is merged stays, and is said."""
     guarded.forge.merges_at_once = "rebase"
-    first = home.start_worker()
-    job = guarded.start(home)
-    home.approve(job)
-    done = home.done(job)
-    first.kill()
-    first.wait()
-    with home.dying_worker(point):
-        undo = home.undo(done)
-        home.approve(undo)
-        home.done(undo)
+    undo = undone_by_the_dying(home, guarded, point)
     guarded.assert_untouched()
     assert "merge cannot be undone" in " ".join(home.review(undo).findings)
 
