@@ -181,7 +181,6 @@ async def run(settings: Settings, ready: Callable[[], None] = lambda: None) -> N
     with _alone(settings) as alone:
         if alone:
             sweep(settings.workspaces)
-            sweep_scratch()
             await fail_predecessors(client, settings.journal)
         ledger, renderer = Ledger.open(settings.ledger), Renderer()
         stop = asyncio.Event()
@@ -190,6 +189,8 @@ async def run(settings: Settings, ready: Callable[[], None] = lambda: None) -> N
         try:
             async with build_worker(client, settings, ledger, renderer):
                 ready()
+                if alone:  # may take long where much was left, and hinders nobody at work
+                    await asyncio.to_thread(sweep_scratch)
                 await stop.wait()
         finally:
             renderer.close()
