@@ -107,16 +107,6 @@ class ModelAnswer(Contract):
 # Tools
 
 
-class ToolCall(Contract):
-    """One call on its way to a tool, arguments already checked against the schema."""
-
-    agent: str
-    key: str
-    """``<agent>/<turn>/<position>``: the same on every attempt."""
-    tool: str
-    arguments: JsonDict
-
-
 class ToolOutcome(Contract):
     """What a call came to."""
 
