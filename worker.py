@@ -73,12 +73,14 @@ def build_activities(
 ) -> list[Callable[..., Any]]:
     """Every activity, with its ports."""
     blobs, effects, rules = BlobStore(settings.blobs), default_effects(), default_rules()
+    agent_tools = open_tools(settings)
 
     def check(template: Template) -> None:
         check_template(
             template,
             rules={name: (rule.rule_class, rule.needs, rule.takes) for name, rule in rules.items()},
             effects={kind: effect.always_reversible for kind, effect in effects.items()},
+            tools=agent_tools,
         )
 
     decisions = Decisions(ledger, functools.partial(public_keys, settings.keys))
@@ -104,7 +106,7 @@ def build_activities(
     )
     gates, sandbox = LedgerActivities(ledger, blobs, decisions), functools.cache(Sandbox.find)
     drafts = WorkspaceActivities(tools, settings.workspaces, sandbox)
-    desk = AgentDesk(ledger, blobs, decisions, agents, models, open_tools(settings), settings.workspaces)
+    desk = AgentDesk(ledger, blobs, decisions, agents, models, agent_tools, settings.workspaces)
     rooms = [
         gates,
         RuleActivities(tools),

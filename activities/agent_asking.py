@@ -19,6 +19,7 @@ from perdure.contracts.job import JobPhase, PlanRef
 from perdure.contracts.messages import CallPart
 from perdure.contracts.plan import Envelope, Inverse, PlannedEffect, content_digest, freeze, read_plan
 from perdure.errors import Refused
+from perdure.policy.permissions import BY_PERSON
 from perdure.store.rows import BeginEffect
 
 KIND = "agent.call"
@@ -39,6 +40,8 @@ class Answer:
     until: datetime | None = None
     """When nobody is waited for any more."""
     allowed: bool = False
+    rule: str = "gate"
+    """What a "no" is recorded under: only a person's own is remembered."""
     reason: str = ""
 
 
@@ -66,7 +69,8 @@ class CallAsker:
         if end.outcome == "open":
             return Answer(record.digest, waits=True, until=plan.expires_at)
         if end.outcome != "satisfied":
-            return Answer(record.digest, reason=end.detail or end.outcome)
+            rule = BY_PERSON if end.outcome == "denied" else f"gate.{end.outcome}"
+            return Answer(record.digest, rule=rule, reason=end.detail or end.outcome)
         approved = self._approved(record)
         if approved.digest() != _planned(part, record, tool).digest():
             return Answer(record.digest, reason="The tool is not the one that was approved any more; ask anew.")

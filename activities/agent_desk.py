@@ -19,6 +19,7 @@ from perdure.contracts.agent_ports import ModelClient, Tool
 from perdure.contracts.agent_run import AgentSpec, OfAgent
 from perdure.contracts.decisions import Decision
 from perdure.policy.budgets import raise_limits
+from perdure.policy.permissions import remember
 from perdure.store.agent_rows import AgentRow
 from perdure.store.agents import Agents
 from perdure.store.ledger import Ledger
@@ -87,18 +88,9 @@ class AgentDesk:
         """The private workspace that an agent works in; the agents of one draft share it."""
         return workspace_folder(self.workspaces, agent_id)
 
-    def denials(self, agent_id: str) -> tuple[Denial, ...]:
-        """Calls that a person denied, by target and effect, with how often they were wanted."""
-        found: dict[tuple[str, str], Denial] = {}
-        for record in self.agents.transcripts.calls_in(agent_id, "denied"):
-            key = (record.effect_class, record.target)
-            if record.verdict is not None and record.verdict.rule == "person":
-                found[key] = Denial.model_validate(
-                    {"effect_class": record.effect_class, "target": record.target, "reason": record.verdict.reason}
-                )
-            elif key in found:
-                found[key] = found[key].model_copy(update={"times": found[key].times + 1})
-        return tuple(found.values())
+    def denials(self, job_id: str) -> tuple[Denial, ...]:
+        """What people denied the agents of a job, by target and effect, with how often it was wanted since."""
+        return remember(self.agents.transcripts.denied(job_id))
 
     def row(self, agent_id: str) -> AgentRow:
         """The agent. Raises ``NotFound``."""

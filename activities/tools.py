@@ -22,6 +22,7 @@ from perdure.contracts.messages import CallPart, ResultPart
 from perdure.errors import PerdureError, SetupError, ToolFault
 from perdure.policy.names import suggest
 from perdure.policy.permissions import decide_call
+from perdure.policy.targets import marks_of, shorten
 from perdure.store.notes import ThreadNotes
 from perdure.store.transcripts import Line, make_message
 from perdure.store.trouble import StoreTrouble
@@ -68,7 +69,8 @@ class ToolActivities:
             update={
                 "tool_digest": tool.spec.digest(),
                 "effect_class": tool.spec.effect_class,
-                "target": tool.target(part.arguments)[:400],
+                "target": shorten(tool.target(part.arguments)),
+                "marks": marks_of(tool.target(part.arguments)),
                 "arguments_hash": _hash(part.arguments),
             }
         )
@@ -83,7 +85,7 @@ class ToolActivities:
                     return CallResult(status="waits", until=answer.until)
                 record = record.model_copy(update={"digest": answer.digest})
                 if not answer.allowed:
-                    no = CallVerdict(decision="deny", rule="person", reason=answer.reason)
+                    no = CallVerdict(decision="deny", rule=answer.rule, reason=answer.reason)
                     return self._end(question, part, record.model_copy(update={"verdict": no}), _denied(no))
         return self._attempt(question, part, record, tool, spec)
 
@@ -99,10 +101,10 @@ class ToolActivities:
             CallQuestion(
                 tool=tool.spec,
                 arguments=part.arguments,
-                target=tool.target(part.arguments),  # whole: the record's is cut
+                target=tool.target(part.arguments),  # whole: the record's is short
                 dial=dial,
                 permissions=spec.permissions,
-                denials=self._desk.denials(question.agent_id),
+                denials=self._desk.denials(question.job_id),
                 has_sandbox=dial is Dial.delegate and self._has_sandbox(),
             )
         )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Protocol
@@ -17,6 +17,7 @@ from perdure.contracts.template import Template
 from perdure.effects.base import Effect
 from perdure.errors import Refused, UserError
 from perdure.policy.inputs import resolve_inputs
+from perdure.policy.template_tools import named_tools
 from perdure.policy.templates import check_template
 from perdure.rules.base import Rule
 from perdure.workspace.git import open_repository
@@ -48,6 +49,10 @@ class Prepared:
     spec: JobSpec
 
 
+FindTools = Callable[[Collection[str]], Collection[str]]
+"""Gives the names of the tools that there are; told which ones are asked for, since finding users' takes a while."""
+
+
 class Intake:
     """Makes jobs from requests, and looks at templates. ``trust`` is the ledger."""
 
@@ -59,7 +64,9 @@ class Intake:
         *,
         rules: Mapping[str, Rule],
         effects: Mapping[str, Effect],
+        tools: FindTools,
     ) -> None:
+        self._tools = tools
         self._catalog = catalog
         self._trust = trust
         self._renderer = renderer
@@ -111,7 +118,8 @@ class Intake:
         return view if trusted else view.model_copy(update={"edited": self._trust.was_trusted(str(entry.path))})
 
     def _check(self, template: Template) -> None:
-        check_template(template, rules=self._rules, effects=self._effects)
+        tools = self._tools(named_tools(template))
+        check_template(template, rules=self._rules, effects=self._effects, tools=tools)
 
 
 def _say_untrusted(entry: CatalogEntry, *, edited: bool) -> str:

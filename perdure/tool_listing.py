@@ -7,12 +7,12 @@ from __future__ import annotations
 
 import subprocess
 import sys
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 
 from pydantic import TypeAdapter, ValidationError
 
 from perdure.contracts.http import Problem, ToolView
-from perdure.errors import SetupError
+from perdure.errors import SetupError, UserError
 from perdure.settings import Settings, read_named_tools
 
 _LIMIT_SECONDS = 25
@@ -22,6 +22,25 @@ _MODULE = "perdure.tools.describe"
 def list_tools(settings: Settings) -> list[ToolView]:
     """Return every tool: the shipped ones, then those that the settings name now."""
     return describe_tools(read_named_tools(settings))
+
+
+def find_tools(settings: Settings, wanted: Collection[str]) -> Collection[str]:
+    """Return the names of the tools that there are; users' are only looked for when ``wanted`` has more than shipped.
+
+    Raises:
+        UserError: it has, and users' tools cannot be loaded.
+    """
+    if not wanted:
+        return ()
+    from perdure.tools.registry import shipped_tools  # what tools need is loaded by who checks an agent's step
+
+    shipped = {tool.spec.name for tool in shipped_tools()}
+    if shipped.issuperset(wanted) or not read_named_tools(settings):
+        return shipped
+    try:
+        return {view.name for view in list_tools(settings)}
+    except SetupError as error:
+        raise UserError(error.message) from error
 
 
 def describe_tools(named: Sequence[str] = ()) -> list[ToolView]:

@@ -25,7 +25,7 @@ from perdure.store.blobs import BlobStore
 from perdure.store.ledger import Ledger
 from perdure.store.reading import Reader
 from perdure.store.signing import DecisionKey, public_keys
-from perdure.tool_listing import list_tools
+from perdure.tool_listing import find_tools, list_tools
 
 
 def make_client(
@@ -47,7 +47,7 @@ def make_client(
     reader = Reader(ledger, blobs, keys)
     messenger = Messenger(partial(connect, settings, role="api"), limit=patience)
     catalog = Catalog(application.root() / "templates" / "jobs", settings.templates_folder)
-    intake = Intake(catalog, ledger, renderer, rules=rules, effects=effects)
+    intake = Intake(catalog, ledger, renderer, rules=rules, effects=effects, tools=partial(find_tools, settings))
     return Client(
         ledger=ledger,
         blobs=blobs,

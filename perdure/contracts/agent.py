@@ -157,6 +157,9 @@ class Denial(Contract):
 
     effect_class: EffectClass
     target: str
+    """As it is shown; what is compared are ``marks``."""
+    marks: tuple[str, ...] = ()
+    """A digest of each target; empty: of those that ``target`` names."""
     reason: str
     times: int = 1
     """How often it was wanted since, this one included."""

@@ -223,6 +223,9 @@ class CallRecord(Contract):
     tool_digest: str = ""
     effect_class: str = "external"
     target: str = ""
+    """As it is shown; a long one is cut and ends with its digest."""
+    marks: tuple[str, ...] = ()
+    """A digest of each target, whole (``policy.targets.marks_of``)."""
     arguments_hash: str = ""
     verdict: CallVerdict | None = None
     attempts: int = 0

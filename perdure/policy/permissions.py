@@ -8,14 +8,18 @@ from collections.abc import Sequence
 from typing import Any, Literal, get_args
 
 from perdure.contracts.agent import CallQuestion, CallVerdict, Denial, EffectClass, Permission
+from perdure.contracts.agent_run import CallRecord
 from perdure.policy.dial import answer_of, effective, explain
 from perdure.policy.patterns import matches
+from perdure.policy.targets import marks_of, shorten, targets_of
 
 TRIES = 3
 """The try at which an agent that does not let go of a denied thing pauses its job."""
 
 BY_DEFAULT = "default"
 DENIED_BEFORE = "denied.before"
+BY_PERSON = "person"
+"""The rule of a verdict that a person gave."""
 
 _DECISIONS: tuple[Literal["allow", "ask", "deny"], ...] = ("allow", "ask", "deny")
 """From loosest to strictest."""
@@ -39,9 +43,32 @@ def decide_call(question: CallQuestion) -> CallVerdict:
 def covers(denial: Denial, question: CallQuestion) -> bool:
     """Whether the call would do what was denied: to the same target, with the same effect or a stronger one."""
     wanted, denied = question.tool.effect_class, denial.effect_class
-    return _CLASSES.index(wanted) >= _CLASSES.index(denied) and not _targets(denial.target).isdisjoint(
-        _targets(question.target)
-    )
+    return _CLASSES.index(wanted) >= _CLASSES.index(denied) and _touches(denial, marks_of(question.target))
+
+
+def remember(calls: Sequence[CallRecord]) -> tuple[Denial, ...]:
+    """Return what people denied, with how often it was wanted since. ``calls``: the denied ones, oldest first.
+
+    A try counts for every denial that it runs into, also when it touches more than was denied.
+    """
+    found: list[Denial] = []
+    for call in calls:
+        rule = call.verdict.rule if call.verdict else ""
+        marks = call.marks or marks_of(call.target)
+        if rule == BY_PERSON and call.verdict:
+            about = {"effect_class": call.effect_class, "target": call.target, "marks": marks}
+            found.append(Denial.model_validate({**about, "reason": call.verdict.reason}))
+        elif rule == DENIED_BEFORE:
+            found = [_count(denial) if _touches(denial, marks) else denial for denial in found]
+    return tuple(found)
+
+
+def _count(denial: Denial) -> Denial:
+    return denial.model_copy(update={"times": denial.times + 1})
+
+
+def _touches(denial: Denial, marks: Sequence[str]) -> bool:
+    return not set(denial.marks or marks_of(denial.target)).isdisjoint(marks)
 
 
 def speaks_about(permission: Permission, question: CallQuestion) -> bool:
@@ -54,7 +81,7 @@ def speaks_about(permission: Permission, question: CallQuestion) -> bool:
     of_all = any if guards else all
     return (
         matches(permission.tool, question.tool.name, broad=True)
-        and of_all(matches(permission.target, target, broad=guards) for target in _targets(question.target))
+        and of_all(matches(permission.target, target, broad=guards) for target in targets_of(question.target))
         and all(
             name in question.arguments and matches(pattern, argument_text(question.arguments[name]), broad=guards)
             for name, pattern in permission.arguments.items()
@@ -69,10 +96,6 @@ def argument_text(value: Any) -> str:
     if isinstance(value, list) and all(isinstance(item, str) for item in value):
         return shlex.join(value)
     return json.dumps(value, sort_keys=True, ensure_ascii=False, separators=(",", ":"))
-
-
-def _targets(text: str) -> set[str]:
-    return set(text.split("\n"))
 
 
 def _recall(denial: Denial) -> CallVerdict:
@@ -111,5 +134,4 @@ def _explain(permission: Permission, question: CallQuestion) -> str:
 
 
 def _shown(target: str) -> str:
-    text = target.replace("\n", ", ")
-    return text if len(text) <= 200 else text[:199] + "…"
+    return shorten(target.replace("\n", ", "), 200)

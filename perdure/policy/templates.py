@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Set
+from collections.abc import Collection, Iterator, Mapping, Set
 from functools import lru_cache
 from typing import Any
 
@@ -15,6 +15,7 @@ from perdure.errors import UserError
 from perdure.policy.names import suggest
 from perdure.policy.template_faults import describe_fault
 from perdure.policy.template_names import Problem, find_problems
+from perdure.policy.template_tools import check_tools
 from perdure.policy.yaml_text import YamlProblem, read_yaml
 
 RuleShape = tuple[str, Set[str], Set[str]]
@@ -59,16 +60,23 @@ def _parse(text: str, path: str) -> Template:
     return template
 
 
-def check_template(template: Template, *, rules: Mapping[str, RuleShape], effects: Mapping[str, bool]) -> None:
+def check_template(
+    template: Template, *, rules: Mapping[str, RuleShape], effects: Mapping[str, bool], tools: Collection[str]
+) -> None:
     """Check a template against what is installed.
 
     ``effects`` says of each kind whether it always has an inverse of its own.
 
     Raises:
-        TemplateError: a rule or effect that does not exist (with the nearest one), a wrong key of ``with``, a part
-            of the language that this version cannot run, or an irreversible effect that no approval stands before.
+        TemplateError: a rule, effect or tool that does not exist (with the nearest one), a wrong key of ``with``, a
+            part of the language that this version cannot run, or an irreversible effect that no approval stands before.
     """
-    problems = [*_check_rules(template, rules), *_check_effects(template, effects), *_check_unsupported(template)]
+    problems = [
+        *_check_rules(template, rules),
+        *_check_effects(template, effects),
+        *check_tools(template, tools),
+        *_check_unsupported(template),
+    ]
     _raise_problems(template, problems)
 
 

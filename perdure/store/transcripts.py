@@ -102,10 +102,14 @@ class Transcripts:
         with self._database.read() as connection:
             return newest_calls(connection, agent_id, None)
 
-    def calls_in(self, agent_id: str, state: str) -> list[CallRecord]:
-        """Return calls in one state of the store (begun, asked, ended, denied), oldest first."""
+    def denied(self, job_id: str) -> list[CallRecord]:
+        """Return the denied calls of all agents of a job, oldest first."""
+        calls, agents = schema.agent_calls, schema.agents
+        query = select(calls.c.body).join(agents, agents.c.agent_id == calls.c.agent_id)
+        query = query.where(agents.c.job_id == job_id, calls.c.state == "denied")
         with self._database.read() as connection:
-            return calls_in(connection, agent_id, state)
+            bodies = connection.execute(query.order_by(agents.c.ordinal, calls.c.turn, calls.c.position)).scalars()
+            return [CallRecord.model_validate_json(body) for body in bodies]
 
     def length(self, agent_id: str) -> int:
         """Return how many messages are written."""
@@ -157,14 +161,6 @@ def newest_calls(connection: Connection, agent_id: str, last: int | None) -> lis
     order = (calls.c.turn.desc(), calls.c.position.desc())
     query = select(calls.c.body).where(calls.c.agent_id == agent_id).order_by(*order).limit(last)
     return [CallRecord.model_validate_json(body) for body in connection.execute(query).scalars()][::-1]
-
-
-def calls_in(connection: Connection, agent_id: str, state: str) -> list[CallRecord]:
-    """Return calls in one state, oldest first."""
-    calls = schema.agent_calls
-    query = select(calls.c.body).where(calls.c.agent_id == agent_id, calls.c.state == state)
-    bodies = connection.execute(query.order_by(calls.c.turn, calls.c.position)).scalars()
-    return [CallRecord.model_validate_json(body) for body in bodies]
 
 
 def told_keys(connection: Connection, agent_id: str) -> list[tuple[int, str]]:

@@ -13,7 +13,6 @@ _WRAPPERS = frozenset({"env", "nice", "nohup", "time", "timeout", "stdbuf", "set
 """Programs that run what follows them."""
 _ENDS = frozenset(";&|()\n")
 _SUBSTITUTION = re.compile(r"\$\(|\)|`")
-_LONGEST = 300
 _DEEPEST = 3
 
 
@@ -93,4 +92,4 @@ def _target(words: list[str]) -> str:
         return "command:"
     rest = [word for word in words[1:] if not word.startswith("-")]
     text = " ".join([PurePosixPath(words[0]).name or words[0], *rest])
-    return "command:" + escape(text if len(text) <= _LONGEST else text[:_LONGEST])
+    return "command:" + escape(text)

@@ -114,7 +114,7 @@ def _unquote(line: bytes) -> Path:
 
 def _target(arguments: RunGit) -> str:
     rest = [word for word in arguments.arguments if not word.startswith("-")]
-    return "command:" + escape(" ".join(["git", arguments.command, *rest])[:300])
+    return "command:" + escape(" ".join(["git", arguments.command, *rest]))
 
 
 GIT = make_tool(

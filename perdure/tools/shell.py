@@ -3,20 +3,20 @@
 from __future__ import annotations
 
 from datetime import timedelta
+from pathlib import Path
 from typing import Annotated
 
 from pydantic import Field, StringConstraints
 
 from perdure.contracts.agent import ToolOutcome, ToolSpec
 from perdure.contracts.agent_ports import Ended, Shell, ToolContext
-from perdure.contracts.base import path_text
 from perdure.contracts.messages import OutcomeStatus
 from perdure.errors import ToolFault
-from perdure.policy.patterns import glob_matches
 from perdure.tools.base import Arguments, make_tool
 from perdure.tools.commands import command_targets
 from perdure.tools.output import give
-from perdure.tools.places import workspace_of
+from perdure.tools.places import explained, workspace_of
+from perdure.workspace.held import Taken, held_copy
 from perdure.workspace.reading import changed_paths, stamp_all
 
 CAPTURED_BYTES = 4 << 20
@@ -44,33 +44,47 @@ def run_shell(arguments: RunCommand, context: ToolContext) -> ToolOutcome:
     argv = arguments.argv()
     if not argv or not argv[0].strip():
         raise ToolFault("`command` is empty; expected words: [make, test].")
+    shown = arguments.command if isinstance(arguments.command, str) else " ".join(argv)
+    run = _run_held if context.paths else _run_free
+    ended, changed, note = run(argv, arguments, context)
+    return tell_end(RUN.spec, shown, ended, context, changed=changed, note=note)
+
+
+def _run_free(argv: list[str], arguments: RunCommand, context: ToolContext) -> tuple[Ended, bool, str]:
+    """Run where the whole workspace may be changed; whether it was."""
     root = workspace_of(context)
     before = stamp_all(root)
+    ended = _run(argv, root, arguments, context)
+    after = stamp_all(root)
+    # Too many files to tell: taken for a change.
+    return ended, before is None or after is None or bool(changed_paths(before, after)), ""
+
+
+def _run_held(argv: list[str], arguments: RunCommand, context: ToolContext) -> tuple[Ended, bool, str]:
+    """Run on a copy, and take over what this step may change. The sandbox itself lets a command write anywhere."""
+    with explained(), held_copy(workspace_of(context), context.paths) as (copy, take_over):
+        ended = _run(argv, copy, arguments, context)
+        taken = take_over()
+    return ended, bool(taken.kept), _note_dropped(taken, context)
+
+
+def _run(argv: list[str], folder: Path, arguments: RunCommand, context: ToolContext) -> Ended:
     ended: Ended = sandbox_of(context).run(
         argv,
-        workspace=root,
+        workspace=folder,
         limit=min(context.limit, timedelta(seconds=arguments.seconds)),
         output_limit_bytes=CAPTURED_BYTES,
         is_stopped=context.is_stopped,
     )
-    after = stamp_all(root)
-    # Too many files to tell: taken for a change.
-    paths = None if before is None or after is None else changed_paths(before, after)
-    shown = arguments.command if isinstance(arguments.command, str) else " ".join(argv)
-    foreign = _note_foreign(paths or [], context)
-    return tell_end(RUN.spec, shown, ended, context, changed=paths is None or bool(paths), note=foreign)
+    return ended
 
 
-def _note_foreign(changed: list[bytes], context: ToolContext) -> str:
-    """Say what a command changed that the step may not: the sandbox lets it write anywhere in the workspace."""
-    if not context.paths:
+def _note_dropped(taken: Taken, context: ToolContext) -> str:
+    if not taken.dropped:
         return ""
-    texts = [path_text(path) for path in changed]
-    foreign = [text for text in texts if not any(glob_matches(pattern, text) for pattern in context.paths)]
-    if not foreign:
-        return ""
-    more = f" and {len(foreign) - 5} more" if len(foreign) > 5 else ""
-    return f"; it changed what this step may not change: {', '.join(foreign[:5])}{more}. Put that back"
+    more = f" and {len(taken.dropped) - 5} more" if len(taken.dropped) > 5 else ""
+    listed = f"{', '.join(taken.dropped[:5])}{more}"
+    return f"; only {', '.join(context.paths)} may be changed here, so what it did to {listed} was dropped"
 
 
 def tell_end(

@@ -109,4 +109,9 @@ def read(path: str) -> dict[str, Any]:
     return {"tool": "files.read", "with": {"path": path}}
 
 
-__all__ = ["Ledger", "Office", "configure", "make_repository", "office", "read", "wait_until", "write"]
+def patch_of(*paths: str) -> str:
+    """A patch that makes files."""
+    return "".join(f"--- /dev/null\n+++ b/{path}\n@@ -0,0 +1 @@\n+x\n" for path in paths)
+
+
+__all__ = ["Ledger", "Office", "configure", "make_repository", "office", "patch_of", "read", "wait_until", "write"]

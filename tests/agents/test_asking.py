@@ -12,7 +12,7 @@ from perdure.contracts.job import JobPhase
 from perdure.contracts.names import CALL_ROUNDS
 from perdure.testing.model_handle import ModelServer
 from perdure.testing.model_server import model_server
-from tests.agents.kit import Office, office, wait_until, write
+from tests.agents.kit import Office, office, patch_of, wait_until, write
 
 WRITE = {"calls": [write("NOTE", "the first note\n")]}
 WORK = {"turns": [WRITE, {"text": "Done."}, WRITE, {"text": "Done."}, WRITE, WRITE]}
@@ -77,6 +77,20 @@ def test_denied_call_never_runs_and_is_remembered(place: Office) -> None:
     assert [call.attempts for call in calls] == [0, 0, 0]
     assert "not that file" in place.transcript(job)[3].results[0].text
     assert "denied" in paused.summary
+
+
+def test_denied_long_target_is_remembered_whole(tmp_path: Path) -> None:
+    """What a person denied with sixty other files is denied alone, too: nothing is cut off before it is compared."""
+    many = [f"folder/with/a/rather/long/name/file-{number:03}" for number in range(60)]
+    patch = {"tool": "files.patch", "with": {"patch": patch_of(*many, "zz-kept")}}
+    again = {"calls": [write("zz-kept", "x\n")]}
+    with model_server({"turns": [{"calls": [patch]}, again, again, again]}) as model, office(tmp_path, model) as place:
+        place.home.start_worker()
+        job = place.home.waiting(place.start("ask"))
+        place.home.decide(job.digest, "reject", comment="not that one")
+        place.home.wait(job, JobPhase.paused)
+        rules = [call.verdict.rule for call in place.calls(job) if call.verdict]
+        assert rules == ["person", "denied.before", "denied.before"]
 
 
 def test_amended_goal_voids_what_was_asked(place: Office) -> None:

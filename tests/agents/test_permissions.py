@@ -5,12 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from perdure.testing.model_server import model_server
-from tests.agents.kit import office, write
-
-
-def patch_of(*paths: str) -> str:
-    """A patch that makes files."""
-    return "".join(f"--- /dev/null\n+++ b/{path}\n@@ -0,0 +1 @@\n+x\n" for path in paths)
+from tests.agents.kit import office, patch_of, write
 
 
 def test_denied_target_among_many_is_denied(tmp_path: Path) -> None:

@@ -13,6 +13,7 @@ from perdure.cli.main import perdure
 from perdure.effects.registry import default_effects
 from perdure.policy.templates import check_template, parse_template
 from perdure.rules.registry import default_rules
+from perdure.tools.registry import default_tools
 from tests.house.kit import ROOT, text_of, tracked_files
 
 NAMED_TESTS = re.compile(r"`(tests/[a-z_/.]+)`")
@@ -71,7 +72,7 @@ def test_templates_in_the_documents_are_valid() -> None:
     rules = {name: (rule.rule_class, rule.needs, rule.takes) for name, rule in default_rules().items()}
     effects = {kind: effect.always_reversible for kind, effect in default_effects().items()}
     for path, text in shown:
-        check_template(parse_template(text, path=str(path)), rules=rules, effects=effects)
+        check_template(parse_template(text, path=str(path)), rules=rules, effects=effects, tools=default_tools())
 
 
 def test_every_folder_of_tests_that_is_told_exists() -> None:

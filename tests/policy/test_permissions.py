@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from perdure.contracts.agent import CallQuestion, Denial, Dial, Permission, ToolSpec
-from perdure.policy.permissions import argument_text, decide_call
+from perdure.contracts.agent import CallQuestion, CallVerdict, Denial, Dial, Permission, ToolSpec
+from perdure.contracts.agent_run import CallRecord
+from perdure.policy.permissions import BY_PERSON, argument_text, decide_call, remember
+from perdure.policy.targets import SHOWN, marks_of, shorten
 
 
 def rule(decision: str, **fields: object) -> Permission:
@@ -124,6 +126,37 @@ def test_the_third_try_pauses() -> None:
         denial = Denial(effect_class="workspace", target="command:git push", reason="", times=times)
         paused.append(decide_call(run("git push", rule("allow"), denials=(denial,))).pause)
     assert paused == [False, True, True]
+
+
+def denied(target: str, rule_name: str, effect_class: str = "workspace") -> CallRecord:
+    """A call that was denied, as it is recorded."""
+    verdict = CallVerdict(decision="deny", rule=rule_name, reason="no")
+    about = {"key": "a", "turn": 1, "position": 0, "tool": "t", "status": "denied", "effect_class": effect_class}
+    return CallRecord.model_validate(
+        {**about, "target": shorten(target), "marks": marks_of(target), "verdict": verdict}
+    )
+
+
+def test_a_denial_of_a_long_target_is_remembered_whole() -> None:
+    """What lies beyond what a record shows tells two targets apart, and is denied again wherever it stands."""
+    many = [f"file:folder/with/a/long/name/{number:03}" for number in range(60)]
+    [denial] = remember([denied("\n".join([*many, "file:zz"]), BY_PERSON)])
+    assert len(denial.target) <= SHOWN
+    said = {"denials": (denial,), "effect_class": "workspace"}
+    assert decide_call(ask("files.write", "file:zz", rule("allow"), **said)).rule == "denied.before"
+    [long] = remember([denied(f"command:{'x' * 500} push", BY_PERSON)])
+    for end, again in (("push", True), ("pull", False)):
+        question = ask(
+            "shell.run", f"command:{'x' * 500} {end}", rule("allow"), denials=(long,), effect_class="workspace"
+        )
+        assert (decide_call(question).rule == "denied.before") is again
+
+
+def test_a_try_counts_for_every_denial_that_it_runs_into() -> None:
+    """Wanting more beside what was denied is wanting it again; what no person denied is not remembered."""
+    calls = [denied("file:x", BY_PERSON), denied("file:a\nfile:x", "denied.before"), denied("file:y", "template.1")]
+    assert [(one.target, one.times) for one in remember(calls)] == [("file:x", 2)]
+    assert remember([denied("file:x", "gate.superseded")]) == ()
 
 
 def test_words_in_a_result_change_no_verdict() -> None:

@@ -55,6 +55,20 @@ KEPT: tuple[Kept, ...] = (
     ),
     Kept(
         AUTHORITY,
+        "activities/tools.py",
+        '                "marks": marks_of(tool.target(part.arguments)),\n',
+        '                "marks": marks_of(shorten(tool.target(part.arguments))),\n',
+        "tests/agents/test_asking.py::test_denied_long_target_is_remembered_whole",
+    ),
+    Kept(
+        AUTHORITY,
+        "perdure/policy/template_tools.py",
+        "        if name not in tools:\n",
+        "        if False:\n",
+        "tests/templates/test_checking.py::test_what_cannot_run_is_refused_when_loaded",
+    ),
+    Kept(
+        AUTHORITY,
         _PERMISSIONS,
         "    of_all = any if guards else all\n",
         "    of_all = any\n",

@@ -8,20 +8,22 @@ import pytest
 from perdure.contracts.job import JobSpec
 from perdure.policy.templates import TemplateError, check_template, outline, parse_template, template_schema
 from perdure.policy.yaml_text import read_yaml
-from tests.templates.texts import EFFECTS, RULES, SHIPPED, SMALL, changed, line_of
+from tests.templates.texts import EFFECTS, RULES, SHIPPED, SMALL, TOOLS, changed, line_of
+
+AGENT = "agent: x.md, done_when: [fine], limits: {turns: 3}, on_failure: fail"
 
 
 def refuse(text: str) -> list[str]:
     """Return the problems of a template that reads well and must be refused all the same."""
     template = parse_template(text, path="notes.yaml")
     with pytest.raises(TemplateError) as caught:
-        check_template(template, rules=RULES, effects=EFFECTS)
+        check_template(template, rules=RULES, effects=EFFECTS, tools=TOOLS)
     return caught.value.problems
 
 
 def accept(text: str) -> None:
     """Check a template that must be accepted."""
-    check_template(parse_template(text, path="notes.yaml"), rules=RULES, effects=EFFECTS)
+    check_template(parse_template(text, path="notes.yaml"), rules=RULES, effects=EFFECTS, tools=TOOLS)
 
 
 def test_a_template_of_what_is_installed_is_accepted() -> None:
@@ -50,6 +52,16 @@ def test_a_template_of_what_is_installed_is_accepted() -> None:
             "`done_when`, `limits`, `on_failure`",
         ),
         ("[{from: maintainers}]", "[{from: maintainers}]\n  remind: [1h]", "`remind` is not run"),
+        (
+            "    - {use: notes.write",
+            f"    - {{{AGENT}, tools: [shell.rum]}}\n    - {{use: notes.write",
+            "no tool 'shell.rum'. Did you mean 'shell.run'? Known tools: files.read, shell.run",
+        ),
+        (
+            "    - {use: notes.write",
+            f"    - {{{AGENT}, permissions: [{{decision: deny, tool: file.read}}]}}\n    - {{use: notes.write",
+            "no tool 'file.read'. Did you mean 'files.read'?",
+        ),
     ],
 )
 def test_what_cannot_run_is_refused_when_loaded(old: str, new: str, says: str) -> None:
@@ -130,8 +142,7 @@ def test_the_outline_has_what_the_workflow_must_know() -> None:
 
 def test_an_agent_counts_only_where_there_is_a_model() -> None:
     """Without a model a red check would be drafted again for nothing."""
-    agent = "{agent: x.md, done_when: [fine], limits: {turns: 3}, on_failure: fail}"
-    text = changed("    - {use: notes.write", f"    - {agent}\n    - {{use: notes.write")
+    text = changed("    - {use: notes.write", f"    - {{{AGENT}}}\n    - {{use: notes.write")
     template = parse_template(text, path="t.yaml")
     assert not outline(template, spec_of(text), {}).draft_has_agent
     assert outline(template, spec_of(text), {}, has_model=True).draft_has_agent

@@ -10,6 +10,7 @@ from perdure.catalog import Catalog, load_entry
 from perdure.effects.registry import default_effects
 from perdure.policy.templates import check_template, parse_template
 from perdure.rules.registry import default_rules
+from perdure.tools.registry import default_tools
 from tests.templates.texts import SHIPPED
 
 FILES = sorted(SHIPPED.glob("*.yaml"))
@@ -26,7 +27,9 @@ def test_a_shipped_template_runs_with_what_is_shipped(path: Path) -> None:
     rules = {name: (rule.rule_class, rule.needs, rule.takes) for name, rule in default_rules().items()}
     effects = {kind: effect.always_reversible for kind, effect in default_effects().items()}
     entry = Catalog(SHIPPED).find(path.stem, Path("/"))
-    load_entry(entry, check=lambda template: check_template(template, rules=rules, effects=effects))
+    load_entry(
+        entry, check=lambda template: check_template(template, rules=rules, effects=effects, tools=default_tools())
+    )
 
 
 def test_the_release_template_asks_before_it_publishes() -> None:

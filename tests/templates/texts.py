@@ -12,6 +12,7 @@ RULES: dict[str, tuple[str, set[str], set[str]]] = {
     "notes.check": ("check", set(), set()),
 }
 EFFECTS = {"git.tag": True, "files.write": True, "shell.run": False}
+TOOLS = ("files.read", "shell.run")
 
 SMALL = """\
 perdure: 1

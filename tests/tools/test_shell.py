@@ -51,13 +51,22 @@ def test_command_runs_on_the_workspace(bench: ToolBench) -> None:
     assert bench.call(RUN, command=[]).status == "error"
 
 
-def test_command_that_changes_what_it_may_not_is_told(bench: ToolBench) -> None:
-    """The sandbox lets it write anywhere in the workspace; what lies outside of the step's paths is named."""
-    bench.paths = ("docs/**",)
-    (bench.workspace / "tests").mkdir()
-    outcome = bench.call(RUN, command="mkdir docs; touch docs/a; touch tests/b")
-    assert outcome.text.startswith("[exit code 0; it wrote nothing; it changed what this step may not change: ")
-    assert "tests/b" in outcome.text and "docs/a" not in outcome.text
+def test_command_changes_only_what_the_step_may(bench: ToolBench) -> None:
+    """What it does outside of the step's paths never reaches the workspace, and is named; all else is taken over."""
+    bench.paths = ("docs/**", "*.md")
+    for name in ("tests", "docs/old"):
+        (bench.workspace / name).mkdir(parents=True)
+    for name in ("tests/judge", "docs/old/gone", "docs/kept", "README.md"):
+        (bench.workspace / name).write_text("before")
+    script = "echo x > docs/a; rm -r docs/old; ln -s /etc docs/old; chmod +x docs/kept; sed -i s/before/after/ *.md"
+    outcome = bench.call(RUN, command=f"{script}; echo x > tests/judge; mkfifo docs/pipe; mv README.md tests/moved.md")
+    assert outcome.changed
+    said = outcome.text.partition("; only docs/**, *.md may be changed here, so what it did to ")[2]
+    assert said.partition(" was dropped")[0] == "docs/pipe, tests/judge, tests/moved.md"
+    there = {str(path.relative_to(bench.workspace)) for path in bench.workspace.rglob("*")}
+    assert there == {"docs", "docs/a", "docs/kept", "docs/old", "tests", "tests/judge"}
+    assert (bench.workspace / "docs/old").is_symlink() and (bench.workspace / "docs/kept").stat().st_mode & 0o100
+    assert (bench.workspace / "tests/judge").read_text() == "before"
 
 
 def test_command_sees_nothing_of_the_machine(bench: ToolBench, monkeypatch: pytest.MonkeyPatch) -> None:
