@@ -33,6 +33,7 @@ from activities.memory import ThreadMemory
 from activities.models import ModelActivities, ModelLoop
 from activities.plans import PlanActivities
 from activities.rules import RuleActivities, StageTools
+from activities.summaries import SummaryActivities
 from activities.tools import ToolActivities
 from activities.undoing import UndoPlanner
 from activities.workspaces import WorkspaceActivities, sweep
@@ -107,12 +108,14 @@ def build_activities(
     gates, sandbox = LedgerActivities(ledger, blobs, decisions), functools.cache(Sandbox.find)
     drafts = WorkspaceActivities(tools, settings.workspaces, sandbox)
     desk = AgentDesk(ledger, blobs, decisions, agents, models, agent_tools, settings.workspaces)
+    loop, templates = ModelLoop(), Path(__file__).parent / "templates"
     rooms = [
         gates,
         RuleActivities(tools),
         drafts,
-        AgentActivities(desk, drafts, Prompts(Path(__file__).parent / "templates")),
-        ModelActivities(desk, ModelLoop(), lambda _agent, _turn: None),
+        AgentActivities(desk, drafts, Prompts(templates)),
+        ModelActivities(desk, loop, lambda _agent, _turn: None),
+        SummaryActivities(desk, loop, templates),
         ToolActivities(desk, CallAsker(desk, gates.end_gate), sandbox),
         PlanActivities(tools, effects, undo, settings.workspaces),
         EffectActivities(ledger, blobs, decisions, effects, applier),

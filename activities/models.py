@@ -12,7 +12,7 @@ from typing import Any, TypeVar
 from temporalio import activity
 from temporalio.exceptions import ApplicationError
 
-from activities.agent_context import fit
+from activities.agent_context import Fitter, Told, context_of
 from activities.agent_desk import AgentDesk, Steering, asked, now
 from activities.agent_news import Written, circle, has_news_of_more, write_news
 from activities.running import again_later, in_thread, to_application_error
@@ -73,6 +73,7 @@ class Prepared:
 
     result: TurnResult | None = None
     request: ModelRequest | None = None
+    told: Told | None = None
     written: Written = field(default_factory=lambda: Written(0))
 
 
@@ -83,6 +84,7 @@ class ModelActivities:
         self._desk = desk
         self._loop = loop
         self._watch = watch
+        self._fitter = Fitter()
         self._asking: dict[str, asyncio.Task[ModelAnswer]] = {}
 
     @activity.defn(name=names.ASK_MODEL)
@@ -167,14 +169,16 @@ class ModelActivities:
         messages = desk.agents.transcripts.read(question.agent_id, written.number)
         tools = self._tools(spec)
         facts = desk.models.facts(spec.model)
-        assembled = fit(messages, tools, facts, look.before)
-        stop = may_ask(look.row.spent, steering.limits(spec.limits), facts, assembled.tokens)
+        told = self._fitter.fit(
+            question.agent_id, context_of(question.agent_id, messages, tools, facts, look.before, look.summary)
+        )
+        stop = may_ask(look.row.spent, steering.limits(spec.limits), facts, told.assembled.tokens)
         if stop is not None:
             return Prepared(result=_ended(question, stop, number=written.number))
         request = ModelRequest(
-            agent=question.agent_id, turn=question.turn, model=spec.model, messages=assembled.messages, tools=tools
+            agent=question.agent_id, turn=question.turn, model=spec.model, messages=told.assembled.messages, tools=tools
         )
-        return Prepared(request=request, written=written)
+        return Prepared(request=request, told=told, written=written)
 
     def _why_not(self, question: TurnInput, look: AgentLook, spec: AgentSpec, steering: Steering) -> TurnResult | None:
         """Why no model is asked now; ``None``: it may be."""
@@ -209,18 +213,21 @@ class ModelActivities:
         calls = tuple(
             self._header(question.turn, number, position, part) for position, part in enumerate(message.calls)
         )
-        assert prepared.request is not None
+        told = prepared.told
+        assert prepared.request is not None and told is not None
         record = TurnRecord(
             turn=question.turn,
             number=number,
             sent=len(prepared.request.messages),
+            estimate=told.assembled.estimate,
+            scale=told.scale,
             model=answer.model,
             finish=answer.finish,
             usage=answer.usage,
             cost_microdollars=answer.cost_microdollars,
             notes=answer.notes[:20],
             delivered=prepared.written.delivered,
-            result=TurnResult(number=number + 1 + len(calls), calls=calls[:MOST_CALLS]),
+            result=TurnResult(number=number + 1 + len(calls), calls=calls[:MOST_CALLS], summarize=told.summarize),
         )
         line = Line(number, f"turn/{question.turn}", message)
         extra = [self._refuse_call(question, header, message.calls[header.position]) for header in calls[MOST_CALLS:]]

@@ -10,6 +10,7 @@ import asyncio
 from datetime import datetime, timedelta
 
 from temporalio import workflow
+from temporalio.common import RetryPolicy
 from temporalio.exceptions import ActivityError, is_cancelled_exception
 
 from perdure.contracts import names
@@ -21,6 +22,8 @@ from perdure.contracts.agent_run import (
     CallResult,
     CloseAgentInput,
     CloseAgentResult,
+    SummaryInput,
+    SummaryResult,
     TurnInput,
     TurnResult,
 )
@@ -29,6 +32,10 @@ from workflows.calls import call, cause_of, check_place, tell
 
 _MODEL_LIMIT = timedelta(minutes=20)
 _CHECKS_LIMIT = timedelta(hours=1)
+_SUMMARY_LIMIT = timedelta(minutes=20)
+_SUMMARY_TRIES = RetryPolicy(initial_interval=timedelta(seconds=1), maximum_attempts=6)
+_SUMMARY_PAUSE = 10
+"""Turns until a summary that nobody could make is tried again."""
 _MARGIN = timedelta(seconds=60)
 """Beside a tool's own limit: waiting for its turn in the workspace, writing what it came to."""
 
@@ -47,6 +54,9 @@ class AgentWorkflow:
         self._state = state
         self._poked = False
         self._interrupted = False
+        self._summary: asyncio.Task[None] | None = None
+        self._next_summary = 0
+        """No summary is begun before this turn."""
 
     @workflow.run
     async def run(self, state: AgentState) -> AgentState:
@@ -55,6 +65,8 @@ class AgentWorkflow:
             await self._work_to_the_end()
         except Over:
             workflow.logger.info("%s is over", state.agent_id)
+        if self._summary is not None:
+            self._summary.cancel()  # nobody will read it
         await tell(state.job_id, ChildEvent(child_id=state.agent_id, seq=1, state="ended"))
         return self._state
 
@@ -71,6 +83,7 @@ class AgentWorkflow:
             if self._state.waiting:
                 await self._run_waiting()
             turn = await self._ask()
+            self._begin_summary(turn)
             if turn.parked:
                 await self._wait_for_people()
             elif turn.end is not None:
@@ -79,7 +92,7 @@ class AgentWorkflow:
                 await self._run_calls(turn)
             else:
                 await self._finish(turn)
-            if workflow.info().is_continue_as_new_suggested():
+            if workflow.info().is_continue_as_new_suggested() and not self._is_summarizing():
                 workflow.continue_as_new(self._state)
 
     async def _ask(self) -> TurnResult:
@@ -100,6 +113,24 @@ class AgentWorkflow:
         self._interrupted = False
         await workflow.wait_condition(lambda: task.done() or self._interrupted)
         return not task.done()
+
+    def _begin_summary(self, turn: TurnResult) -> None:
+        """Have a summary made beside the loop, one at a time: the turns go on meanwhile."""
+        if turn.summarize and not self._is_summarizing() and self._state.turn >= self._next_summary:
+            self._summary = asyncio.create_task(self._summarize(turn.summarize))
+
+    def _is_summarizing(self) -> bool:
+        return self._summary is not None and not self._summary.done()
+
+    async def _summarize(self, until: int) -> None:
+        question = SummaryInput(until=until)
+        try:
+            found = await call(names.SUMMARIZE, question, SummaryResult, limit=_SUMMARY_LIMIT, retry=_SUMMARY_TRIES)
+        except ActivityError as error:
+            found = SummaryResult(made=False, why=cause_of(error)[:500])
+        if not found.made:
+            workflow.logger.warning("%s goes on without a summary: %s", self._state.agent_id, found.why)
+            self._next_summary = self._state.turn + _SUMMARY_PAUSE
 
     async def _run_calls(self, turn: TurnResult) -> None:
         """All calls of an answer beside each other; those that wait for a person do not hold up the others."""

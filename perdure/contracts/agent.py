@@ -268,8 +268,10 @@ class ContextInput(Contract):
     """All that may go into a request. ``messages`` is the whole transcript, oldest first, each once."""
 
     charter: tuple[Message, ...] = ()
-    """System messages: charter, prohibitions, decisions, open questions. Always there."""
+    """System messages: charter and prohibitions. Always there."""
     goal: Message
+    records: tuple[Message, ...] = ()
+    """What people said, decided and were asked before ``summarized``, and notes: word for word, always there."""
     summary: Message | None = None
     """Stands for the messages before ``summarized``."""
     summarized: int = 0
@@ -278,9 +280,8 @@ class ContextInput(Contract):
     window_tokens: int
     reserved_tokens: int
     """Kept free for the answer and the tools' schemas."""
-    counted_messages: int = 0
-    counted_tokens: int = 0
-    """The provider counted so many tokens for the first ``counted_messages`` (0: it never did): scales estimates."""
+    scale: int = 8
+    """What the provider counts over our estimates, in eighths (``policy.context.next_scale``)."""
 
 
 class Assembled(Contract):
@@ -288,7 +289,9 @@ class Assembled(Contract):
 
     messages: tuple[Message, ...]
     tokens: int
-    """Estimated."""
+    """Estimated, by the provider's scale."""
+    estimate: int = 0
+    """The same by our own estimate alone: what the provider's count is compared with."""
     shortened: int = 0
     """How many results were shortened to a reference."""
     left_out: int = 0

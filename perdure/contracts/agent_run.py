@@ -116,6 +116,21 @@ class TurnResult(Lean):
     """It stops here; nobody was asked."""
     parked: str = Field(default="", max_length=500)
     """Why it waits for a person ("paused by ana"); nobody was asked, and the same turn is asked for again."""
+    summarize: int = 0
+    """A summary of the messages before this number should be made beside the loop; 0: none is needed."""
+
+
+class SummaryInput(OfAgent):
+    """Summarize the messages before number ``until``. The same again finds its own summary in the store."""
+
+    until: int
+
+
+class SummaryResult(Lean):
+    """Whether there is one now; else why not."""
+
+    made: bool = True
+    why: str = Field(default="", max_length=500)
 
 
 class CallInput(OfAgent):
@@ -203,6 +218,10 @@ class TurnRecord(Contract):
     """Of the answer."""
     sent: int
     """How many messages were in the request."""
+    estimate: int = 0
+    """Tokens of the request by our own estimate."""
+    scale: int = 8
+    """See ``ContextInput.scale``: as it was for this request."""
     model: str
     finish: str
     usage: Usage
@@ -211,6 +230,19 @@ class TurnRecord(Contract):
     delivered: tuple[str, ...] = ()
     """Ids of people's messages that were in a request for the first time."""
     result: TurnResult
+
+
+class SummaryRecord(Contract):
+    """One summary, with what stands beside it word for word. The messages that it covers stay as they are."""
+
+    until: int
+    """The number of the first message that it does not cover."""
+    text: str
+    records: tuple[str, ...] = ()
+    """What people said, decided and were asked before ``until``, and the thread's notes."""
+    model: str = ""
+    usage: Usage = Usage()
+    cost_microdollars: int | None = None
 
 
 class CallRecord(Contract):

@@ -49,6 +49,7 @@ WEIGH_REQUESTS = "weigh_requests"
 OPEN_WORKSPACE = "open_workspace"
 ASK_MODEL = "ask_model"
 RUN_TOOL = "run_tool"
+SUMMARIZE = "summarize_agent"
 CLOSE_AGENT = "close_agent"
 READ_AGENT = "read_agent"
 LOCAL_ACTIVITIES = frozenset(

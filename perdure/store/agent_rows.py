@@ -9,7 +9,7 @@ from typing import Any
 from sqlalchemy import Connection, Row, select
 
 from perdure.contracts.agent import AgentEnd, CallTrace, Spent
-from perdure.contracts.agent_run import CallRecord, TurnRecord
+from perdure.contracts.agent_run import CallRecord, SummaryRecord, TurnRecord
 from perdure.contracts.base import BlobRef
 from perdure.contracts.decisions import MESSAGES
 from perdure.errors import NotFound
@@ -56,6 +56,8 @@ class AgentLook:
     """Of the transcript."""
     undelivered: frozenset[str]
     """Ids of people's messages that no request has held yet."""
+    summary: SummaryRecord | None = None
+    """The newest one."""
 
     @property
     def traces(self) -> list[CallTrace]:

@@ -20,6 +20,7 @@ from perdure.store.chain import time_text
 from perdure.store.database import Database
 from perdure.store.events import append_event
 from perdure.store.jobs import is_final, job_row, note_job
+from perdure.store.summaries import Summaries, newest_summary
 from perdure.store.transcripts import (
     Line,
     Transcripts,
@@ -40,6 +41,7 @@ class Agents:
     def __init__(self, database: Database) -> None:
         self._database = database
         self.transcripts = Transcripts(database)
+        self.summaries = Summaries(database)
 
     def open(self, spec: AgentSpec, ref: BlobRef, lines: Sequence[Line], *, at: datetime) -> AgentRow:
         """Write a new agent and its first messages; an agent that is there is only returned.
@@ -93,6 +95,7 @@ class Agents:
                 keys=tuple(told_keys(connection, agent_id)),
                 length=length_of(connection, agent_id),
                 undelivered=frozenset(undelivered(connection, row.job_id)),
+                summary=newest_summary(connection, agent_id),
             )
 
     def add_lines(self, agent_id: str, lines: Sequence[Line], *, at: datetime) -> None:

@@ -236,6 +236,18 @@ agent_turns = Table(
     Column("at", Text, nullable=False),
 )
 
+agent_summaries = Table(
+    "agent_summaries",
+    metadata,
+    Column("agent_id", Text, ForeignKey("agents.agent_id"), primary_key=True),
+    Column("until", Integer, primary_key=True, autoincrement=False),  # number of the first message it does not cover
+    Column("tokens", Integer, nullable=False),  # reserved while it is made, then used
+    Column("cost_microdollars", BigInteger, nullable=False),
+    Column("body", Text, nullable=False),  # contracts.agent_run.SummaryRecord; empty while it is made
+    Column("at", Text, nullable=False),
+)
+"""Summaries beside the transcript, newest last; the messages that they cover stay."""
+
 agent_calls = Table(
     "agent_calls",
     metadata,

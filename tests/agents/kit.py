@@ -72,9 +72,8 @@ def configure(home: Installation, model: ModelServer, **more: Any) -> None:
         'provider = "compatible"',
         f'base_url = "{model.openai_url}"',
         'model = "scripted"',
-        "window = 200000",
         'price = {input = "1.00 USD", output = "2.00 USD"}',
-        *(f"{name} = {json.dumps(value)}" for name, value in more.items()),
+        *(f"{name} = {json.dumps(value)}" for name, value in {"window": 200_000, **more}.items()),
     ]
     home.settings.config.write_text("\n".join(lines) + "\n")
 

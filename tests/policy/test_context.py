@@ -8,7 +8,15 @@ from perdure.contracts.agent import Assembled, ContextInput
 from perdure.contracts.base import BlobRef
 from perdure.contracts.messages import CallPart, Message, ResultPart, TextPart, estimate_tokens
 from perdure.errors import StageFailed
-from perdure.policy.context import SHORTENED, assemble, shorten, summary_end
+from perdure.policy.context import (
+    SHORTENED,
+    Laid,
+    assemble,
+    find_summary_end,
+    next_scale,
+    shorten,
+    summary_end,
+)
 
 
 def say(id: str, text: str, role: str = "user", source: str = "perdure") -> Message:
@@ -109,10 +117,45 @@ def test_a_summary_is_wanted_before_the_window_is_full() -> None:
 def test_the_providers_count_goes_before_the_estimate() -> None:
     """When the provider counts twice as many tokens, half as much goes in."""
     messages = turns(8)
-    estimated = sum(message.tokens for message in (*CHARTER, GOAL, *messages))
-    counted = {"counted_messages": len(messages), "counted_tokens": 2 * estimated}
-    assert assemble(request(*messages)).shortened == 0
-    assert assemble(request(*messages, **counted)).shortened > 0
+    found = assemble(request(*messages))
+    assert found.shortened == 0
+    assert found.estimate == sum(message.tokens for message in (*CHARTER, GOAL, *messages))
+    scale = next_scale(8, found.estimate, 2 * found.estimate)
+    assert assemble(request(*messages, scale=scale)).shortened > 0
+
+
+def test_a_scale_that_wavers_stays() -> None:
+    """It rises at once, falls only by a quarter, stays where nothing was counted, and is never absurd."""
+    assert next_scale(8, 1000, 1126) == 10
+    assert next_scale(10, 1000, 1124) == 10
+    assert next_scale(10, 1000, 1000) == 8
+    assert next_scale(10, 1000, None) == 10
+    assert next_scale(8, 1000, 900_000) == 32
+
+
+def test_what_is_kept_from_turn_to_turn_changes_nothing() -> None:
+    """A window that was laid down before gives what a new one gives, also after a summary and another scale."""
+    messages, laid = turns(60), Laid()
+    for end in range(2, len(messages) + 1, 2):
+        covered = 40 if end > 80 else 0
+        summary = {"summary": say("summary", "…", source="summary"), "summarized": covered} if covered else {}
+        given = request(*messages[:end], **summary, scale=10 if end > 100 else 8)
+        assert assemble(given, laid) == assemble(given)
+
+
+def test_what_people_said_stands_beside_the_summary() -> None:
+    """Records are in every request, before the summary."""
+    records = (say("records", "ana said: never on Friday"),)
+    found = assemble(request(*turns(4), records=records, summary=say("summary", "…", source="summary"), summarized=4))
+    assert ids(found)[:5] == ["charter", "never", "goal", "records", "summary"]
+
+
+def test_a_summary_is_made_only_where_it_is_worth_it() -> None:
+    """Less than an eighth of the window is not worth a model call."""
+    assert find_summary_end(request(*turns(12))) == 0
+    chatter = [say(f"t{n}", "y" * 4000, "assistant", "model") for n in range(7)]
+    end = find_summary_end(request(*chatter))
+    assert end == summary_end(request(*chatter)) > 0
 
 
 def test_a_window_too_small_for_what_must_be_there_is_said() -> None:
