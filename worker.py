@@ -53,6 +53,7 @@ from perdure.settings import Settings, read_secret
 from perdure.store.agents import Agents
 from perdure.store.blobs import BlobStore
 from perdure.store.ledger import Ledger
+from perdure.store.live import LiveTexts
 from perdure.store.signing import public_keys
 from perdure.tools.registry import open_tools
 from perdure.workspace.sandbox import Sandbox
@@ -108,13 +109,15 @@ def build_activities(
     gates, sandbox = LedgerActivities(ledger, blobs, decisions), functools.cache(Sandbox.find)
     drafts = WorkspaceActivities(tools, settings.workspaces, sandbox)
     desk = AgentDesk(ledger, blobs, decisions, agents, models, agent_tools, settings.workspaces)
+    texts = LiveTexts(settings.live)
+    texts.sweep()
     loop, templates = ModelLoop(), Path(__file__).parent / "templates"
     rooms = [
         gates,
         RuleActivities(tools),
         drafts,
         AgentActivities(desk, drafts, Prompts(templates)),
-        ModelActivities(desk, loop, lambda _agent, _turn: None),
+        ModelActivities(desk, loop, texts.begin),
         SummaryActivities(desk, loop, templates),
         ToolActivities(desk, CallAsker(desk, gates.end_gate), sandbox),
         PlanActivities(tools, effects, undo, settings.workspaces),

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import hashlib
-from collections.abc import Callable
+from collections.abc import AsyncIterator, Callable
 from datetime import UTC, datetime, timedelta
 from functools import partial
 from importlib.metadata import PackageNotFoundError, version
@@ -36,6 +36,7 @@ from perdure.contracts.http import (
     UndoRequest,
 )
 from perdure.contracts.job import AdmitInput, JobPhase, JobSpec
+from perdure.contracts.watching import LiveView
 from perdure.deciding import Decider
 from perdure.errors import Conflict, NotFound, SetupError, UserError
 from perdure.intake import Intake
@@ -45,9 +46,12 @@ from perdure.runtime.messenger import Messenger
 from perdure.steering import Steerer
 from perdure.store.blobs import BlobStore
 from perdure.store.ledger import Ledger
+from perdure.store.live import LiveTexts
 from perdure.store.reading import Reader
 from perdure.store.trouble import StoreTrouble
+from perdure.store.turns import TurnReader
 from perdure.tool_listing import describe_tools
+from perdure.watching import AgentWatch
 
 Answer = TypeVar("Answer")
 
@@ -80,6 +84,7 @@ class Client:
         decider: Decider,
         auditor: Auditor,
         messenger: Messenger,
+        texts: LiveTexts,
         tools: Callable[[], list[ToolView]] = describe_tools,
         is_embedded: bool = True,
         now: Callable[[], datetime] = lambda: datetime.now(UTC),
@@ -93,6 +98,8 @@ class Client:
         self._blobs = blobs
         self._decider = decider
         self.steerer = Steerer(ledger, blobs, decider)
+        self.turns = TurnReader(ledger.database)
+        self._texts = texts
         self._auditor = auditor
         self._is_embedded = is_embedded
         self._undoing = asyncio.Lock()
@@ -232,6 +239,16 @@ class Client:
             if events or clock() >= deadline:
                 return EventPage(events=events, job=await self.job(principal, job_id))
             await asyncio.sleep(LOOK_SECONDS)
+
+    async def watch(self, principal: Principal, ref: str, since: datetime | None) -> AsyncIterator[LiveView]:
+        """Yield what a job's agents do, until the job ends: turns answered after ``since``, and text while it comes."""
+        authorize(principal, "read")
+        job_id = (await asyncio.to_thread(self.ledger.job, ref)).job_id
+        with contextlib.closing(AgentWatch(self.ledger, self._texts, job_id, since)) as watch:
+            while not watch.is_over:
+                for view in await asyncio.to_thread(watch.look):
+                    yield view
+                await asyncio.sleep(LOOK_SECONDS)
 
     async def read(self, principal: Principal, question: Callable[[], Answer], right: Right = "read") -> Answer:
         """Return what the store answers to ``question``, asked in a thread, when ``principal`` has the right."""

@@ -93,6 +93,11 @@ class Settings:
         return self.data / "locks"
 
     @property
+    def live(self) -> Path:
+        """Folder with models' text while it comes, for whoever watches."""
+        return self.data / "live"
+
+    @property
     def journal(self) -> Path:
         """Folder that names the activities in flight, for the next worker."""
         return self.data / "journal"

@@ -23,6 +23,7 @@ from perdure.runtime.messenger import ANSWER_LIMIT, Messenger
 from perdure.settings import Settings
 from perdure.store.blobs import BlobStore
 from perdure.store.ledger import Ledger
+from perdure.store.live import LiveTexts
 from perdure.store.reading import Reader
 from perdure.store.signing import DecisionKey, public_keys
 from perdure.tool_listing import find_tools, list_tools
@@ -56,6 +57,7 @@ def make_client(
         decider=Decider(ledger, blobs, reader, key, messenger, rules),
         auditor=Auditor(ledger, blobs, keys, effects, messenger),
         messenger=messenger,
+        texts=LiveTexts(settings.live),
         tools=partial(list_tools, settings),
         is_embedded=settings.is_embedded,
     )

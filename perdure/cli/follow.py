@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Collection, Iterator
+from contextlib import ExitStack
 
 from perdure.cli.door import Door, Unreachable
+from perdure.cli.listening import Listener
 from perdure.cli.live import LiveLine
 from perdure.cli.paper import Paper
 from perdure.cli.story import Story
 from perdure.contracts.http import EventPage, EventView, JobView
 from perdure.contracts.job import JobPhase
+from perdure.contracts.watching import LiveView
 
 WAIT_SECONDS = 20
 """How long the server holds an answer when there is nothing new."""
@@ -96,22 +99,51 @@ def follow(
     waiting for it is no rest. ``moved`` false: something was just resolved, so the rest that the job is still in does
     not count before it came to a phase anew. ``own``: ids of decisions that need no telling.
     """
-    with LiveLine(paper) as live:
+    with LiveLine(paper) as live, ExitStack() as stack:
         watch = Watch(door, job.job_id, lambda text: live.say([(text, "warn")]), after=after)
         story = Story(live, job.name, own)
         story.show(job)
+        ears = Ears(stack, door, job.job_id, live)
         first, trouble = True, ""
         while True:
             page = watch.page(wait=FIRST_WAIT_SECONDS if first else WAIT_SECONDS)
             first = False
             trouble = _say_trouble(live, page.job, trouble)
             moved = _tell(story, page.events) or moved
+            ears.open_for(page.events)
             if page.job is not None and _rests(page.job, decided, moved=moved):
                 _tell(story, list(watch.rest()))
                 story.finish()
                 return page.job, watch.position
             if page.job is not None:
                 story.show(page.job)
+
+
+class Ears:
+    """Hears agents once one has begun: what one says stands behind the spinner. Only where a line can move."""
+
+    def __init__(self, stack: ExitStack, door: Door, job_id: str, live: LiveLine) -> None:
+        self._stack, self._door, self._job_id, self._live = stack, door, job_id, live
+        self._is_open = False
+
+    def open_for(self, events: list[EventView]) -> None:
+        """Begin to listen when an agent begins; until the stack ends."""
+        begun = [event for event in events if event.kind == "agent.started"]
+        if begun and not self._is_open and self._live.paper.moves:
+            self._is_open = True
+            since = begun[-1].at.isoformat()
+            self._stack.enter_context(Listener(self._door, self._job_id, self._hear, since=since))
+
+    def _hear(self, view: LiveView) -> None:
+        if view.view is not None:
+            turn = view.view
+            self._live.busy(f"agent {turn.agent}, {turn.turn} turns")
+            self._live.hear("")
+            self._live.hear(", ".join(f"{call.tool} {call.status}" for call in turn.calls))
+        elif view.kind == "again":
+            self._live.hear("")
+        else:
+            self._live.hear(view.text)
 
 
 def _say_trouble(live: LiveLine, job: JobView | None, said: str) -> str:

@@ -8,11 +8,15 @@ from itertools import cycle
 from types import TracebackType
 
 from perdure.cli.paper import Paper, Row, text_of, text_width
+from perdure.contracts.visible import visible
 
 FRAMES = "⠋⠙⠹⠸⠼⠴⠦⠧⠇⠏"
 TICK_SECONDS = 0.1
 SAY_AFTER_SECONDS = 5
 """From then on the spinner tells how long it has been."""
+
+_HEARD = 200
+"""Characters of what is heard that are kept."""
 
 _BACK = "\r\x1b[2K"
 
@@ -30,6 +34,7 @@ class LiveLine:
         self._done = ""
         self._used = 0
         self._busy = ""
+        self._heard = ""
         self._since = 0.0
         self._lock = threading.RLock()
         self._stop = threading.Event()
@@ -78,10 +83,15 @@ class LiveLine:
                 self._busy, self._since = what, time.monotonic()
             self._show(FRAMES[0])
 
+    def hear(self, text: str) -> None:
+        """Show the end of what somebody is saying behind the spinner, as far as there is room. Empty: it is over."""
+        with self._lock:
+            self._heard = (self._heard + text.replace("\n", " "))[-_HEARD:] if text else ""
+
     def end(self) -> None:
         """Finish the line, and the spinner with it."""
         with self._lock:
-            self._busy = ""
+            self._busy = self._heard = ""
             self._show("")
             self._break()
 
@@ -124,4 +134,9 @@ class LiveLine:
             return ""
         seconds = int(time.monotonic() - self._since)
         waited = f" {seconds} s" if seconds >= SAY_AFTER_SECONDS else ""
-        return f"{self._gap if self._used else self._indent}{self._busy} {frame}{waited}"
+        tail = f"{self._gap if self._used else self._indent}{self._busy} {frame}{waited}"
+        room = self.paper.columns - 4 - self._used - text_width(tail)
+        heard = visible(self._heard.strip())[-room:] if room > 10 else ""  # each character is one column or two
+        while heard and text_width(heard) > room:
+            heard = heard[1:]
+        return f"{tail}  {heard}" if heard else tail

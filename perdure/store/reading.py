@@ -18,6 +18,7 @@ from perdure.store.ledger import Ledger
 from perdure.store.review import build_review, stream_difference
 from perdure.store.rows import PlanRow
 from perdure.store.signing import verify
+from perdure.store.turns import TurnReader
 
 MIN_PREFIX = 8
 """Hex digits of a digest that a person must give at least."""
@@ -142,6 +143,7 @@ class Reader:
             for verdict in self.load_plan(row).envelope.verdicts:
                 if verdict.log:
                     yield f"verify.{verdict.check}.log", verdict.log
+        yield from TurnReader(self._ledger.database).outputs(job_id)
         for intent in self._ledger.intents(job_id=job_id):
             if intent.receipt_ref:
                 yield f"receipt.{intent.effect_id}.{intent.direction}", intent.receipt_ref

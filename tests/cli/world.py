@@ -101,6 +101,7 @@ class World:
             "GET /v1/jobs": lambda query, body: [self.job],
             "GET /v1/job": self._job,
             "GET /v1/agents": lambda query, body: [],
+            "GET /v1/turns": lambda query, body: [],
             "GET /v1/events": self._events,
             "GET /v1/review": self._review,
             "POST /v1/plans": self._decide,
