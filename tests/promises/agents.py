@@ -182,8 +182,22 @@ KEPT: tuple[Kept, ...] = (
     Kept(
         PROHIBITIONS,
         _CONTEXT,
-        "    pinned = [*given.charter, given.goal, *([given.summary] if given.summary else [])]\n",
-        "    pinned = [given.goal, *([given.summary] if given.summary else [])]\n",
+        "    return [*given.charter, given.goal, *given.records, *([given.summary] if given.summary else [])]\n",
+        "    return [given.goal, *given.records, *([given.summary] if given.summary else [])]\n",
         "tests/policy/test_context.py::test_prohibitions_are_there_however_long_the_transcript",
+    ),
+    Kept(
+        PROHIBITIONS,
+        "perdure/policy/records.py",
+        "    return (*said, *_open_questions(messages), *filter(None, map(_decision, calls)))\n",
+        "    return (*_open_questions(messages), *filter(None, map(_decision, calls)))\n",
+        "tests/policy/test_records.py::test_what_people_said_is_kept_word_for_word",
+    ),
+    Kept(
+        COST,
+        "perdure/store/summaries.py",
+        "            connection.execute(update(agents).where(agents.c.agent_id == agent_id).values(**grown))\n",
+        "",
+        "tests/store/test_summaries.py::test_what_a_summary_may_cost_is_counted_before_it_is_made",
     ),
 )
