@@ -10,7 +10,7 @@ import os
 import signal
 import time
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
@@ -38,18 +38,19 @@ from activities.tools import ToolActivities
 from activities.undoing import UndoPlanner
 from activities.workspaces import WorkspaceActivities, sweep
 from perdure.contracts import names
+from perdure.contracts.agent_ports import Tool
 from perdure.contracts.template import Template
 from perdure.effects.registry import default_effects
 from perdure.errors import PerdureError, SetupError
 from perdure.models.client import Models
-from perdure.policy.templates import check_template
 from perdure.rules.registry import default_rules
 from perdure.runtime.connect import connect
 from perdure.runtime.doorkeeper import Doorkeeper
+from perdure.runtime.imports import Late
 from perdure.runtime.journal import JournalInterceptor, fail_predecessors
 from perdure.runtime.renderer import Renderer
 from perdure.scratch import sweep_scratch
-from perdure.settings import Settings, read_secret
+from perdure.settings import Settings, read_named_tools, read_secret
 from perdure.store.agents import Agents
 from perdure.store.blobs import BlobStore
 from perdure.store.ledger import Ledger
@@ -65,7 +66,12 @@ from workflows.thread import ThreadWorkflow
 
 WORKFLOWS: list[type] = [ThreadWorkflow, JobWorkflow, GateWorkflow, ApplyWorkflow, AgentWorkflow]
 SUPPORTED_GENERATIONS = (names.CODE_GENERATION,)
+RULES = Late(default_rules)
+"""Their modules are a tenth of all that a worker imports; what a dead one left in flight seldom needs them."""
+
 _DYING_SECONDS = 2.0
+_SETTLING_SECONDS = 5.0
+"""After the start, until the rules are loaded when no job has asked for them: work that was left goes first."""
 
 log = logging.getLogger("perdure.worker")
 
@@ -74,10 +80,14 @@ def build_activities(
     client: Client, settings: Settings, ledger: Ledger, renderer: Renderer
 ) -> list[Callable[..., Any]]:
     """Every activity, with its ports."""
-    blobs, effects, rules = BlobStore(settings.blobs), default_effects(), default_rules()
-    agent_tools = open_tools(settings)
+    blobs, effects, rules = BlobStore(settings.blobs), default_effects(), RULES
+    agent_tools: Late[Tool] = Late(functools.partial(open_tools, settings))
+    if read_named_tools(settings):
+        agent_tools.load()  # what settings name and is not there, is said at the start
 
     def check(template: Template) -> None:
+        from perdure.policy.templates import check_template  # with YAML and Jinja
+
         check_template(
             template,
             rules={name: (rule.rule_class, rule.needs, rule.takes) for name, rule in rules.items()},
@@ -199,6 +209,10 @@ async def run(settings: Settings, ready: Callable[[], None] = lambda: None) -> N
                 ready()
                 if alone:  # may take long where much was left, and hinders nobody at work
                     await asyncio.to_thread(sweep_scratch)
+                with suppress(TimeoutError):
+                    await asyncio.wait_for(stop.wait(), _SETTLING_SECONDS)
+                if not stop.is_set():
+                    await asyncio.to_thread(RULES.load)
                 await stop.wait()
         finally:
             renderer.close()

@@ -14,7 +14,7 @@ from perdure.contracts.agent_ports import Tool
 from perdure.contracts.agent_run import AgentSpec, CallInput, CallRecord
 from perdure.contracts.application import CloseApplicationInput, EffectState, Receipt
 from perdure.contracts.base import BlobRef
-from perdure.contracts.decisions import EndGateInput, GateEnd, GateInput
+from perdure.contracts.decisions import GateEnd, GateInput, WeighInput
 from perdure.contracts.job import JobPhase, PlanRef
 from perdure.contracts.messages import CallPart
 from perdure.contracts.plan import Envelope, Inverse, PlannedEffect, content_digest, freeze, read_plan
@@ -25,7 +25,7 @@ from perdure.store.rows import BeginEffect
 KIND = "agent.call"
 VERSION = 1
 
-EndGate = Callable[[EndGateInput], GateEnd]
+EndGate = Callable[[WeighInput], GateEnd]
 """Weighs what lies in the ledger and closes a gate that can be closed, as every gate is."""
 
 _ENDS: dict[str, EffectState] = {"ok": "done", "error": "failed", "unknown": "unknown"}
@@ -62,9 +62,7 @@ class CallAsker:
         if plan.state == "superseded":
             return Answer(record.digest, reason="The goal was changed since; ask anew for what is still needed.")
         end = self._end_gate(
-            EndGateInput(
-                gate_id=_gate_id(question), job_id=question.job_id, digest=plan.digest, ref=plan.ref, proposed="decided"
-            )
+            WeighInput(gate_id=_gate_id(question), job_id=question.job_id, digest=plan.digest, ref=plan.ref)
         )
         if end.outcome == "open":
             return Answer(record.digest, waits=True, until=plan.expires_at)

@@ -64,12 +64,14 @@ class Applier:
     def find_drift(self, plan: Plan, application_id: str) -> list[str]:
         """Preconditions that do not hold, one sentence each; reads only. Effects already begun are not asked.
 
-        Several effects are looked at together: a person waits for the first one, and most of it is waiting for git.
+        Nor is the first that is left, where nothing else has drifted: a person waits for it, and its own attempt asks
+        it next. Several effects are looked at together: most of it is waiting for git.
         """
         begun = {row.index for row in self._ledger.intents(application_id=application_id) if row.direction == "do"}
         left = [planned for index, planned in enumerate(plan.effects) if index not in begun]
         with ThreadPoolExecutor(max_workers=_LOOKS_AT_ONCE) as threads:
-            return [sentence for found in threads.map(self._drift_of, left) for sentence in found]
+            later = [sentence for found in threads.map(self._drift_of, left[1:]) for sentence in found]
+        return [*self._drift_of(left[0]), *later] if later else []
 
     def _drift_of(self, planned: PlannedEffect) -> list[str]:
         effect = self._effects[planned.kind]

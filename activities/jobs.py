@@ -13,7 +13,6 @@ from perdure.contracts.names import JobId
 from perdure.contracts.template import Template
 from perdure.effects.base import Blobs
 from perdure.policy.for_each import EACH
-from perdure.policy.templates import parse_template
 
 
 class JsonBlobs(Blobs, Protocol):
@@ -56,6 +55,8 @@ class JobReader:
     @cached_property
     def template(self) -> Template:
         """The template as pinned."""
+        from perdure.policy.templates import parse_template  # with YAML and Jinja: no worker needs them at its start
+
         return parse_template(self.spec.template_source, path=self.spec.template)
 
     @cached_property

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime
 
 from temporalio import activity
@@ -11,7 +11,15 @@ from activities.running import in_thread
 from perdure.contracts import names
 from perdure.contracts.application import Direction
 from perdure.contracts.base import BlobRef
-from perdure.contracts.decisions import CloseGateInput, Decision, EndGateInput, GateEnd, GateInput, Weighing, WeighInput
+from perdure.contracts.decisions import (
+    CloseGateInput,
+    Decision,
+    GateEnd,
+    GateInput,
+    SignedDecision,
+    Weighing,
+    WeighInput,
+)
 from perdure.contracts.job import (
     Admission,
     AdmitInput,
@@ -30,6 +38,7 @@ from perdure.errors import Conflict, NotFound, Refused
 from perdure.policy.gates import weigh
 from perdure.store.ledger import Ledger
 from perdure.store.plans import NOT_OPENED, OPEN
+from perdure.store.rows import PlanRow
 from perdure.store.signing import verify
 
 PublicKeys = Callable[[], Mapping[str, bytes]]
@@ -45,11 +54,11 @@ class Decisions:
 
     def on_plan(self, digest: str) -> list[Decision]:
         """Verified decisions on one digest, oldest first."""
-        return self._verified(digest=digest)
+        return self._verified(self._ledger.decisions(digest=digest))
 
     def on_job(self, job_id: str) -> list[Decision]:
         """Verified decisions of one job, oldest first."""
-        return self._verified(job_id=job_id)
+        return self._verified(self._ledger.decisions(job_id=job_id))
 
     def resolution(self, application_id: str, index: int, direction: Direction) -> Decision | None:
         """A person's verified word on an effect since its fate became unknown; ``None`` while there is none."""
@@ -67,11 +76,14 @@ class Decisions:
 
     def weigh(self, plan: Plan, digest: str, now: datetime) -> Weighing:
         """Weigh what lies in the ledger for this plan."""
-        return weigh(plan, digest, self.on_plan(digest), now=now)
+        return self.weigh_these(self._ledger.decisions(digest=digest), plan, digest, now)
 
-    def _verified(self, *, digest: str | None = None, job_id: str | None = None) -> list[Decision]:
+    def weigh_these(self, signed: Sequence[SignedDecision], plan: Plan, digest: str, now: datetime) -> Weighing:
+        """Weigh decisions that were read before."""
+        return weigh(plan, digest, self._verified(signed), now=now)
+
+    def _verified(self, found: Sequence[SignedDecision]) -> list[Decision]:
         keys = self._public_keys()
-        found = self._ledger.decisions(digest=digest, job_id=job_id)
         return [signed.decision for signed in found if verify(signed, keys)]
 
 
@@ -160,60 +172,31 @@ class LedgerActivities:
         self._ledger.note_job(note, workflow_id=gate.gate_id, at=now)
         return again
 
-    @activity.defn(name=names.WEIGH_DECISIONS)
-    async def weigh_decisions(self, question: WeighInput) -> Weighing:
-        """Verify signatures and weigh under the pinned rule. Reads only."""
-        return await in_thread(lambda: self._weigh(question))
-
-    def _weigh(self, question: WeighInput) -> Weighing:
-        plan = read_plan(question.digest, self._blobs.get(question.ref))
-        return self._decisions.weigh(plan, question.digest, _now())
-
     @activity.defn(name=names.CLOSE_GATE)
-    async def close_gate(self, question: EndGateInput) -> GateEnd:
-        """Weigh a last time, close, and grant the permit where the rule is satisfied; once per gate."""
+    async def close_gate(self, question: WeighInput) -> GateEnd:
+        """Weigh what lies in the ledger; close where that decides, granting the permit. Once per gate."""
         return await in_thread(lambda: self.end_gate(question))
 
-    def end_gate(self, question: EndGateInput) -> GateEnd:
+    def end_gate(self, question: WeighInput) -> GateEnd:
         """See :meth:`close_gate`; for whoever is in a thread of its own already."""
         plan = read_plan(question.digest, self._blobs.get(question.ref))
         while True:
-            if self._ledger.plan(question.digest).state != OPEN:
-                return self._after_closing(question, plan)
-            weighed = len(self._ledger.decisions(digest=question.digest))
-            weighing = self._decisions.weigh(plan, question.digest, _now())
-            cancel = self._cancel_of(question.job_id) if question.proposed == "cancelled" else None
+            signed = self._ledger.decisions(digest=question.digest)
+            weighing = self._decisions.weigh_these(signed, plan, question.digest, _now())
+            row = self._ledger.plan(question.digest)
+            if row.state != OPEN:
+                return self._end_by_ledger(row, weighing)
+            cancel = self._cancel_of(question.job_id) if question.may_be_cancelled else None
             end = _end_of(weighing, cancel)
             if end.outcome == "open":
                 return end
-            closing = CloseGateInput(
-                gate_id=question.gate_id,
-                job_id=question.job_id,
-                digest=question.digest,
-                outcome=end.outcome,
-                detail=end.detail,
-            )
             try:
-                self._ledger.close_gate(closing, at=_now(), weighed=weighed)
+                self._ledger.close_gate(_closing(question, plan, end), at=_now(), weighed=len(signed))
             except Conflict:
-                if len(self._ledger.decisions(digest=question.digest)) == weighed:
+                if len(self._ledger.decisions(digest=question.digest)) == len(signed):
                     raise
                 continue  # somebody decided meanwhile: whoever was told "recorded" is heard
-            return self._after_closing(question, plan)
-
-    def _after_closing(self, question: WeighInput | EndGateInput, plan: Plan) -> GateEnd:
-        """The ledger's word on the gate stands, whoever wrote it; a satisfied one has its permit."""
-        if self._ledger.plan(question.digest).state == "satisfied":
-            try:
-                self._ledger.grant_permit(
-                    digest=question.digest,
-                    job_id=question.job_id,
-                    application_id=_application_of(question, plan),
-                    at=_now(),
-                )
-            except Refused as refusal:  # withdrawn since the gate closed: the applier is refused as well, and says so
-                activity.logger.info("%s", refusal.message)
-        return self._end_by_ledger(question.digest, plan)
+            return end
 
     @activity.defn(name=names.READ_GATE)
     async def read_gate(self, question: WeighInput) -> GateEnd:
@@ -222,16 +205,19 @@ class LedgerActivities:
 
     def _read_gate(self, question: WeighInput) -> GateEnd:
         row = self._ledger.plan(question.digest)
-        is_open = row.state in (NOT_OPENED, OPEN)
-        if is_open or (row.state == "satisfied" and self._ledger.permit(question.digest) is None):
+        if row.state in (NOT_OPENED, OPEN):
             return GateEnd(outcome="open")
-        return self._end_by_ledger(question.digest, read_plan(question.digest, self._blobs.get(question.ref)))
+        weighing = None
+        if row.state == "changes_requested":
+            plan = read_plan(question.digest, self._blobs.get(question.ref))
+            weighing = self._decisions.weigh(plan, question.digest, _now())
+        return self._end_by_ledger(row, weighing)
 
-    def _end_by_ledger(self, digest: str, plan: Plan) -> GateEnd:
-        outcome = self._ledger.plan(digest).state
-        changed = outcome == "changes_requested"
-        edits = self._decisions.weigh(plan, digest, _now()).edits if changed else None
-        return GateEnd.model_validate({"outcome": outcome, "detail": self._ledger.gate_detail(digest), "edits": edits})
+    def _end_by_ledger(self, row: PlanRow, weighing: Weighing | None) -> GateEnd:
+        """The ledger's word on the gate stands, whoever wrote it."""
+        edits = weighing.edits if weighing is not None and row.state == "changes_requested" else None
+        detail = self._ledger.gate_detail(row.digest)
+        return GateEnd.model_validate({"outcome": row.state, "detail": detail, "edits": edits, "weighing": weighing})
 
     def _cancel_of(self, job_id: str) -> Decision | None:
         return self._decisions.cancel(job_id)
@@ -249,14 +235,23 @@ class LedgerActivities:
 def _end_of(weighing: Weighing, cancel: Decision | None) -> GateEnd:
     """A signed cancel ends the gate; else decisions do; else the deadline, when it has passed."""
     if cancel is not None:
-        return GateEnd(outcome="cancelled", detail=f"cancelled by {_who(cancel)}")
+        return GateEnd(outcome="cancelled", detail=f"cancelled by {_who(cancel)}", weighing=weighing)
     if weighing.outcome not in ("satisfied", "denied", "changes_requested"):
-        return GateEnd(outcome="open")
+        return GateEnd(outcome="open", weighing=weighing)
     outcome = weighing.outcome if weighing.by else "expired"  # denied by nobody: too few by the deadline
-    return GateEnd.model_validate({"outcome": outcome, "detail": _say(outcome, weighing), "edits": weighing.edits})
+    about = {"outcome": outcome, "detail": _say(outcome, weighing), "edits": weighing.edits, "weighing": weighing}
+    return GateEnd.model_validate(about)
 
 
-def _application_of(question: WeighInput | EndGateInput, plan: Plan) -> str:
+def _closing(question: WeighInput, plan: Plan, end: GateEnd) -> CloseGateInput:
+    about = {"gate_id": question.gate_id, "job_id": question.job_id, "digest": question.digest}
+    application = _application_of(question, plan) if end.outcome == "satisfied" else ""
+    return CloseGateInput.model_validate(
+        {**about, "outcome": end.outcome, "detail": end.detail, "application_id": application}
+    )
+
+
+def _application_of(question: WeighInput, plan: Plan) -> str:
     """Who may spend the permit: the round's application; for a single call of an agent its own gate's name."""
     if plan.envelope.round >= names.CALL_ROUNDS:
         return question.gate_id

@@ -17,7 +17,6 @@ from perdure.contracts.job import JobOutline, JobPhase, NoteInput, StepInput, St
 from perdure.contracts.memory import Memory
 from perdure.contracts.template import Template
 from perdure.errors import Conflict, StageFailed, UserError
-from perdure.policy.templates import outline
 from perdure.rules.base import DraftSpace, Rule, RuleClass, RuleContext, RuleResult
 from perdure.store.ledger import Ledger
 
@@ -118,6 +117,8 @@ class RuleActivities:
         reader = self._tools.read(step)
         if reader.spec.undoes:
             return JobOutline(undoes=reader.spec.undoes, plan_only=reader.spec.plan_only)
+        from perdure.policy.templates import outline  # as the template itself, not needed at a worker's start
+
         self._tools.check(reader.template)
         return outline(
             reader.template, reader.spec, reader.spec.inputs, has_model=self._may_ask_models(reader.template)

@@ -70,7 +70,7 @@ class Intake:
         self._catalog = catalog
         self._trust = trust
         self._renderer = renderer
-        self._rules = {name: (rule.rule_class, rule.needs, rule.takes) for name, rule in rules.items()}
+        self._rules = rules
         self._effects = {kind: effect.always_reversible for kind, effect in effects.items()}
 
     def prepare(self, request: SubmitRequest, requester: str) -> Prepared:
@@ -118,8 +118,9 @@ class Intake:
         return view if trusted else view.model_copy(update={"edited": self._trust.was_trusted(str(entry.path))})
 
     def _check(self, template: Template) -> None:
+        rules = {name: (rule.rule_class, rule.needs, rule.takes) for name, rule in self._rules.items()}
         tools = self._tools(named_tools(template))
-        check_template(template, rules=self._rules, effects=self._effects, tools=tools)
+        check_template(template, rules=rules, effects=self._effects, tools=tools)
 
 
 def _say_untrusted(entry: CatalogEntry, *, edited: bool) -> str:

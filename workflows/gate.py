@@ -3,17 +3,14 @@
 from __future__ import annotations
 
 import asyncio
-from typing import Literal
 
 from temporalio import workflow
 from temporalio.exceptions import ApplicationError
 
 from perdure.contracts import names
-from perdure.contracts.decisions import DecisionNotice, EndGateInput, GateEnd, GateInput, Weighing, WeighInput
-from perdure.contracts.job import ChildEvent, Done, Poke, RequestsInput, RequestsResult
+from perdure.contracts.decisions import DecisionNotice, GateEnd, GateInput, Weighing, WeighInput
+from perdure.contracts.job import ChildEvent, Done, Poke
 from workflows.calls import call, check_place, tell
-
-Proposal = Literal["decided", "cancelled"]
 
 _CLOCKS_APART = 1.0
 """Seconds. The deadline is the ledger's word: a worker whose clock is behind the server's says "not yet"."""
@@ -35,9 +32,7 @@ class GateWorkflow:
         check_place(gate.gate_id)
         self._gate = gate
         self._collected = list(gate.collected)
-        self._proposed: Proposal | None = None
-        self._detail = ""
-        self._ended = False
+        self._end = GateEnd(outcome="open")
         self._weighing = asyncio.Lock()
         self._poked = False
 
@@ -46,80 +41,71 @@ class GateWorkflow:
         """Collect, close, tell the job."""
         if not gate.opened:
             opened = await call(names.OPEN_GATE, gate, Done)
-            if opened.state == AGAIN:  # an earlier run of this gate was lost: what it heard lies in the ledger
-                self._proposed, self._poked = "decided", True
-        end = GateEnd(outcome="open")
-        while end.outcome == "open":
+            self._poked = opened.state == AGAIN  # an earlier run was lost: what it heard lies in the ledger
+        while not self._has_ended():
             await self._wait()
-            async with self._weighing:  # a decision that was taken in time is weighed to its end
-                end = await self._close()
-                self._ended = end.outcome != "open"
+            if not self._has_ended():
+                await self._close(may_be_cancelled=True)
         await workflow.wait_condition(workflow.all_handlers_finished)
+        end = self._end
         await tell(gate.job_id, ChildEvent(child_id=gate.gate_id, seq=1, state=end.outcome, detail=end.detail[:500]))
-        return end
+        return end.model_copy(update={"weighing": None})
 
-    async def _close(self) -> GateEnd:
-        """The ledger has the last word: an approval withdrawn at the last moment leaves the gate open."""
-        question = EndGateInput(
+    def _has_ended(self) -> bool:
+        return self._end.outcome != "open"
+
+    async def _close(self, *, may_be_cancelled: bool) -> GateEnd:
+        """Ask the ledger how the gate ends: it has the last word, and says "open" when nothing is decided there."""
+        question = WeighInput(
             gate_id=self._gate.gate_id,
             job_id=self._gate.job_id,
             digest=self._gate.digest,
             ref=self._gate.ref,
-            proposed=self._proposed or "expired",
-            detail=self._detail,
+            may_be_cancelled=may_be_cancelled,
         )
-        self._proposed = None
-        return await call(names.CLOSE_GATE, question, GateEnd)
+        async with self._weighing:
+            self._end = await call(names.CLOSE_GATE, question, GateEnd)
+        return self._end
 
     async def _wait(self) -> None:
-        """Until an end can be proposed. The deadline is absolute: a restart or a new run never restarts it."""
-        while self._proposed is None:
+        """Until there is a reason to look. The deadline is absolute: a restart or a new run never restarts it."""
+        while True:
             left = self._gate.expires_at - workflow.now()
             try:
                 await workflow.wait_condition(self._must_look, timeout=max(left.total_seconds(), _CLOCKS_APART))
             except TimeoutError:
                 return
-            if self._poked:
+            if self._poked or self._has_ended():
                 self._poked = False
-                await self._look_for_cancel()
-            if self._proposed is None and workflow.info().is_continue_as_new_suggested():
-                await workflow.wait_condition(workflow.all_handlers_finished)
-                self._carry_on()
+                return
+            await workflow.wait_condition(workflow.all_handlers_finished)
+            self._carry_on()
 
     def _must_look(self) -> bool:
-        return self._proposed is not None or self._poked or workflow.info().is_continue_as_new_suggested()
+        return self._poked or self._has_ended() or workflow.info().is_continue_as_new_suggested()
 
     def _carry_on(self) -> None:
-        if self._proposed is None:
+        if not self._poked and not self._has_ended():
             workflow.continue_as_new(
                 self._gate.model_copy(update={"opened": True, "collected": self._collected[-100:]})
             )
-
-    async def _look_for_cancel(self) -> None:
-        found = await call(names.WEIGH_REQUESTS, RequestsInput(job_id=self._gate.job_id), RequestsResult)
-        if found.cancel:
-            self._proposed, self._detail = "cancelled", f"cancelled by {found.by}"
 
     @workflow.update(name=names.DECIDE_UPDATE)
     async def decide(self, notice: DecisionNotice) -> Weighing:
         """Weigh everything that lies in the ledger for this digest; the notice itself carries no authority."""
         if notice.decision_id not in self._collected:
             self._collected.append(notice.decision_id)
-        async with self._weighing:
-            question = WeighInput(
-                gate_id=self._gate.gate_id, job_id=self._gate.job_id, digest=self._gate.digest, ref=self._gate.ref
-            )
-            weighing = await call(names.WEIGH_DECISIONS, question, Weighing)
-            if self._proposed is None and weighing.outcome in ("satisfied", "denied", "changes_requested"):
-                self._proposed = "decided"
-        return weighing
+        end = await self._close(may_be_cancelled=False)
+        if end.weighing is None:
+            raise _conflict(f"Plan {self._gate.digest[:8]} was not weighed.")
+        return end.weighing
 
     @decide.validator
     def check_notice(self, notice: DecisionNotice) -> None:
         """Keep a notice that cannot count out of history."""
         if notice.digest != self._gate.digest:
             raise _conflict(f"This gate decides plan {self._gate.digest[:8]}; the decision names {notice.digest[:8]}.")
-        if self._ended:
+        if self._has_ended():
             raise _conflict(f"Plan {self._gate.digest[:8]} is already decided.")
         if workflow.now() >= self._gate.expires_at:
             raise _conflict(f"Plan {self._gate.digest[:8]} expired at {self._gate.expires_at:%Y-%m-%d %H:%M} UTC.")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import logging
 from contextlib import ExitStack, closing
 
@@ -12,6 +13,7 @@ from perdure.api.server import host_names, make_server, tcp_socket, unix_socket
 from perdure.effects.registry import default_effects
 from perdure.policy.authorize import local_owner
 from perdure.rules.registry import default_rules
+from perdure.runtime.imports import Late
 from perdure.runtime.renderer import Renderer
 from perdure.settings import Settings
 from perdure.store.ledger import Ledger
@@ -24,8 +26,11 @@ async def run_api(settings: Settings) -> None:
     with ExitStack() as stack:
         ledger = stack.enter_context(closing(Ledger.open(settings.ledger)))
         renderer = stack.enter_context(Renderer())
-        app = build_app(make_client(settings, ledger, renderer, rules=default_rules(), effects=default_effects()))
+        rules = Late(default_rules)
+        app = build_app(make_client(settings, ledger, renderer, rules=rules, effects=default_effects()))
         listener = stack.enter_context(unix_socket(settings.socket))
+        loading = asyncio.get_running_loop().run_in_executor(None, rules.load)
+        stack.callback(loading.cancel)
         unix_door = UnixDoor(app, ledger, local_owner(owner_name()))
         if not settings.listen:
             return await make_server(app, unix_door, None).serve(sockets=[listener])

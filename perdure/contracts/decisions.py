@@ -118,25 +118,18 @@ class WeighInput(Contract):
     job_id: str
     digest: Digest
     ref: BlobRef
-
-
-class EndGateInput(Contract):
-    """Asks how a gate ends: ``proposed`` by the gate, decided by what the ledger holds now."""
-
-    gate_id: str
-    job_id: str
-    digest: Digest
-    ref: BlobRef
-    proposed: Literal["decided", "expired", "cancelled"]
-    detail: str = ""
+    may_be_cancelled: bool = False
+    """Look for a cancel of the job too."""
 
 
 class GateEnd(Contract):
-    """How a gate ended, or that it stays open because an approval was withdrawn at the last moment."""
+    """How a gate ended, or that it is open."""
 
     outcome: Literal["open", "satisfied", "denied", "changes_requested", "expired", "cancelled", "superseded"]
     detail: str = ""
     edits: BlobRef | None = None
+    weighing: Weighing | None = None
+    """What all decisions amounted to when it was asked to close."""
 
 
 class CloseGateInput(Contract):
@@ -147,3 +140,5 @@ class CloseGateInput(Contract):
     digest: Digest
     outcome: Literal["satisfied", "denied", "changes_requested", "expired", "cancelled", "superseded"]
     detail: str = ""
+    application_id: str = ""
+    """Of a satisfied one: who is granted the permit."""

@@ -34,7 +34,6 @@ DRAFT = "draft"
 RUN_CHECK = "run_check"
 FREEZE_PLAN = "freeze_plan"
 OPEN_GATE = "open_gate"
-WEIGH_DECISIONS = "weigh_decisions"
 CLOSE_GATE = "close_gate"
 READ_GATE = "read_gate"
 OPEN_APPLICATION = "open_application"
@@ -56,7 +55,6 @@ LOCAL_ACTIVITIES = frozenset(
     {
         ADMIT_JOB,
         OPEN_GATE,
-        WEIGH_DECISIONS,
         CLOSE_GATE,
         READ_GATE,
         CLOSE_APPLICATION,

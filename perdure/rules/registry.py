@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-from perdure.rules import git_head, git_history
 from perdure.rules.base import Rule
-from perdure.rules.release import checks, drafting, propose, sources
-from perdure.rules.release.packages import checking as package_checking
-from perdure.rules.release.packages import gather as package_gather
-from perdure.rules.release.packages import propose as package_propose
-from perdure.rules.release.packages import writing as package_writing
 
 
 def default_rules() -> dict[str, Rule]:
-    """Return the rules that come with Perdure, by name."""
+    """Return the rules that come with Perdure, by name. Their modules are imported here: they are many."""
+    from perdure.rules import git_head, git_history
+    from perdure.rules.release import checks, drafting, propose, sources
+    from perdure.rules.release.packages import checking as package_checking
+    from perdure.rules.release.packages import gather as package_gather
+    from perdure.rules.release.packages import propose as package_propose
+    from perdure.rules.release.packages import writing as package_writing
+
     rules = (
         git_head.RULE,
         git_history.RULE,

@@ -15,7 +15,6 @@ from types import TracebackType
 from typing import Any
 
 from perdure.errors import SetupError, UserError
-from perdure.policy.expressions import ExpressionError, find_sources, prune
 
 DEFAULT_LIMIT = timedelta(seconds=2)
 MEMORY_LIMIT_BYTES = 1 << 30
@@ -43,6 +42,12 @@ class Renderer:
             UserError: an expression is wrong, or takes too long or too much memory.
             SetupError: the child does not start, or this renderer is closed.
         """
+        from perdure.policy.expressions import (  # with Jinja: not at a worker's start
+            ExpressionError,
+            find_sources,
+            prune,
+        )
+
         first = next(find_sources(value), None)
         if first is None:
             return value

@@ -175,13 +175,15 @@ class Ledger:
             plans.open_gate(connection, gate, at)
 
     def close_gate(self, close: CloseGateInput, *, at: datetime, weighed: int | None = None) -> None:
-        """Write how a gate ended; a no-op when it ended so before, ``Conflict`` when otherwise.
+        """Write how a gate ended, and grant the permit of a satisfied one; ``Conflict`` when it ended otherwise before.
 
         ``weighed``: how many of ``decisions(digest=…)`` the outcome rests on. Given, a decision recorded since is a
         ``Conflict`` ("weigh again"), so that nobody who was told "recorded" goes unheard.
         """
         with self.database.write() as connection:
             plans.close_gate(connection, close, at, weighed)
+            if close.application_id:
+                permits.grant_permit(connection, close.digest, close.job_id, close.application_id, at, weighed)
 
     # Decisions
 

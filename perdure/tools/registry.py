@@ -12,19 +12,6 @@ from perdure.contracts.agent_ports import Tool
 from perdure.errors import SetupError
 from perdure.policy.names import suggest
 from perdure.settings import Settings, read_named_tools
-from perdure.tools import (
-    ask,
-    files_glob,
-    files_grep,
-    files_patch,
-    files_read,
-    files_write,
-    git,
-    http,
-    memory,
-    output,
-    shell,
-)
 from perdure.tools.base import ModelTool
 from perdure.tools.guard import guard_tools
 
@@ -35,7 +22,21 @@ _NAMED = re.compile(r"([A-Za-z0-9][A-Za-z0-9._-]*)@(\S+)")
 
 
 def shipped_tools() -> tuple[ModelTool[Any], ...]:
-    """The tools that come with Perdure, in the order of the reference."""
+    """The tools that come with Perdure, in the order of the reference. Their modules are imported here."""
+    from perdure.tools import (
+        ask,
+        files_glob,
+        files_grep,
+        files_patch,
+        files_read,
+        files_write,
+        git,
+        http,
+        memory,
+        output,
+        shell,
+    )
+
     return (
         files_read.READ,
         files_glob.GLOB,

@@ -92,11 +92,22 @@ def test_drift_stops_before_the_effect(bench: Bench) -> None:
 
 
 async def test_drift_is_found_before_the_first_effect(bench: Bench) -> None:
-    """Every precondition is looked at before anything begins."""
-    bench.approve()
+    """Every precondition is looked at before anything begins; one sentence for each that does not hold."""
+    say, note = reversed(bench.planned())
+    later = note.model_copy(update={"id": "later", "body": {**note.body, "path": "LATER"}})
+    bench.approve([note, say, later])
+    (bench.witness / "LATER").write_text("somebody else's")
     (bench.witness / "NOTE").write_text("somebody else's")
     opened = await bench.ask(bench.applying.open_application, opening(bench))
-    assert opened.state == "drift"
+    assert opened.state == "drift" and "NOTE" in opened.detail and "LATER" in opened.detail
+
+
+async def test_first_effect_is_looked_at_by_its_own_attempt(bench: Bench) -> None:
+    """Where only the first effect has drifted, its own attempt says so, a moment later: it is not asked twice."""
+    bench.approve()
+    (bench.witness / "NOTE").write_text("somebody else's")
+    assert (await bench.ask(bench.applying.open_application, opening(bench))).state == "ready"
+    assert bench.apply(0).state == "drift"
 
 
 async def test_decisions_are_weighed_again_when_an_application_opens(bench: Bench) -> None:

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from temporalio.exceptions import ApplicationError
 
-from perdure.contracts.decisions import EndGateInput, GateInput, WeighInput
+from perdure.contracts.decisions import GateInput, WeighInput
 from perdure.contracts.job import AdmitInput, JobPhase, RequestsInput
 from perdure.contracts.names import gate_id
 from perdure.errors import NotFound
@@ -21,8 +21,8 @@ def about(bench: Bench, **more: Any) -> dict[str, Any]:
     return {"gate_id": gate, "job_id": bench.job_id, "digest": bench.plan.digest, "ref": bench.plan.ref, **more}
 
 
-async def close(bench: Bench, proposed: str) -> Any:
-    return await bench.ask(bench.words.close_gate, EndGateInput.model_validate(about(bench, proposed=proposed)))
+async def close(bench: Bench, **more: Any) -> Any:
+    return await bench.ask(bench.words.close_gate, WeighInput.model_validate(about(bench, **more)))
 
 
 async def read(bench: Bench) -> Any:
@@ -53,10 +53,10 @@ async def test_job_that_nobody_asked_for_is_not_admitted(bench: Bench) -> None:
     assert (await bench.ask(bench.words.admit_job, job)).number == 1
 
 
-@pytest.mark.parametrize("proposed", ["decided", "expired", "cancelled"])
-async def test_gate_stays_open_without_a_word_in_the_ledger(waiting: Bench, proposed: str) -> None:
-    """A gate that proposes an end which neither people nor the clock gave stays open."""
-    assert (await close(waiting, proposed)).outcome == "open"
+@pytest.mark.parametrize("may_be_cancelled", [False, True])
+async def test_gate_stays_open_without_a_word_in_the_ledger(waiting: Bench, may_be_cancelled: bool) -> None:
+    """A gate that would end while neither people nor the clock gave a reason stays open."""
+    assert (await close(waiting, may_be_cancelled=may_be_cancelled)).outcome == "open"
     assert (await read(waiting)).outcome == "open"
     assert waiting.ledger.permit(waiting.plan.digest) is None
 
@@ -64,37 +64,27 @@ async def test_gate_stays_open_without_a_word_in_the_ledger(waiting: Bench, prop
 async def test_gate_ends_as_people_said(waiting: Bench) -> None:
     """An approval closes the gate, grants the permit, and is what everybody reads afterwards."""
     waiting.decide("approve", comment="fine")
-    assert (await close(waiting, "decided")).outcome == "satisfied"
+    assert (await close(waiting)).outcome == "satisfied"
     end = await read(waiting)
     assert (end.outcome, end.detail) == ("satisfied", "approved by bo: fine")
     permit = waiting.ledger.permit(waiting.plan.digest)
     assert permit is not None and permit.application_id == waiting.application
 
 
-async def test_gate_is_not_satisfied_before_its_permit_is_granted(waiting: Bench) -> None:
-    """Between closing and granting the gate still counts as open: an application would be refused."""
-    waiting.decide("approve")
-    waiting.close_gate_only()
-    assert (await read(waiting)).outcome == "open"
-    assert (await close(waiting, "decided")).outcome == "satisfied"
-    assert (await read(waiting)).outcome == "satisfied"
-
-
 async def test_unsigned_approval_satisfies_nothing(waiting: Bench) -> None:
     """A decision by a key that is not ours counts for nothing when a gate is weighed and when it closes."""
     waiting.decide("approve", key=DecisionKey.create(waiting.folder / "strange"))
-    weighing = await waiting.ask(waiting.words.weigh_decisions, WeighInput.model_validate(about(waiting)))
-    assert weighing.outcome == "pending"
-    assert (await close(waiting, "decided")).outcome == "open"
+    end = await close(waiting)
+    assert (end.outcome, end.weighing.outcome) == ("open", "pending")
 
 
 async def test_unsigned_cancel_ends_no_gate(waiting: Bench) -> None:
     """A cancel by a key that is not ours is no cancel; a signed one ends the gate."""
     waiting.decide("cancel", digest="", key=DecisionKey.create(waiting.folder / "strange"))
     assert not (await waiting.ask(waiting.words.weigh_requests, RequestsInput(job_id=waiting.job_id))).cancel
-    assert (await close(waiting, "cancelled")).outcome == "open"
+    assert (await close(waiting, may_be_cancelled=True)).outcome == "open"
     waiting.decide("cancel", digest="")
-    assert (await close(waiting, "cancelled")).outcome == "cancelled"
+    assert (await close(waiting, may_be_cancelled=True)).outcome == "cancelled"
     assert (await read(waiting)).detail.startswith("cancelled by bo")
 
 
@@ -103,7 +93,7 @@ async def test_gate_expires_by_the_clock(bench: Bench) -> None:
     bench.admit()
     bench.freeze(expires=now() - timedelta(seconds=1))
     bench.open_gate()
-    assert (await close(bench, "expired")).outcome == "expired"
+    assert (await close(bench)).outcome == "expired"
 
 
 async def test_gate_that_was_opened_before_says_so(waiting: Bench) -> None:
@@ -116,16 +106,17 @@ async def test_changes_are_read_with_their_edits(waiting: Bench) -> None:
     """What a reviewer wants changed is read from the signed decision, also after the gate has closed."""
     edits = waiting.blobs.put_json({"by": "bo", "comment": "shorter", "changes": {}})
     waiting.decide("request_changes", edits=edits)
-    assert (await close(waiting, "decided")).outcome == "changes_requested"
+    assert (await close(waiting)).outcome == "changes_requested"
     assert (await read(waiting)).edits == edits
 
 
-async def test_withdrawal_between_closing_and_grant_leaves_the_gate_closed(waiting: Bench) -> None:
-    """A gate whose approval was withdrawn at the last moment ends; it is the applier who is refused."""
+async def test_gate_closes_with_its_permit_or_not_at_all(waiting: Bench) -> None:
+    """Closing a gate as satisfied grants the permit in one transaction; a withdrawal finds it, and takes it away."""
     waiting.decide("approve")
-    waiting.close_gate_only()
+    assert (await close(waiting)).outcome == "satisfied"
     waiting.decide("withdraw")
-    assert (await close(waiting, "decided")).outcome == "satisfied"
+    again = await close(waiting)
+    assert (again.outcome, again.weighing.outcome) == ("satisfied", "withdrawn")
     permit = waiting.ledger.permit(waiting.plan.digest)
     assert permit is not None and permit.state == "withdrawn"
 

@@ -77,7 +77,7 @@ def plain_failures() -> dict[str, Failure]:
 def test_failure_told_for_a_stage_is_asked_about_again(home: Installation, tmp_path: Path, how: str) -> None:
     """A failure of a stage that no worker of ours reported does not end the job: the stage is run again."""
     project = make_project(tmp_path / "src", remote=False)
-    job = home.release(project, test='["sleep", "2"]', remote="")
+    job = home.release(project, test='["sleep", "4"]', remote="")
 
     async def attack() -> None:
         client = await forger(home, "no key")
@@ -186,8 +186,7 @@ def lies() -> list[Any]:
     answers: dict[str, Any] = {
         names.OPEN_GATE: Done(),
         names.WEIGH_REQUESTS: RequestsResult(),
-        names.WEIGH_DECISIONS: Weighing(outcome="satisfied", by=["mallory"]),
-        names.CLOSE_GATE: GateEnd(outcome="satisfied"),
+        names.CLOSE_GATE: GateEnd(outcome="satisfied", weighing=Weighing(outcome="satisfied", by=["mallory"])),
         names.READ_GATE: GateEnd(outcome="satisfied"),
         names.OPEN_APPLICATION: OpenApplicationResult(state="ready", attempt_limits=[60, 60]),
         names.CLOSE_APPLICATION: CloseApplicationResult(),

@@ -65,9 +65,9 @@ KEPT: tuple[Kept, ...] = (
     Kept(
         PROMISE,
         _WORDS,
-        '        if is_open or (row.state == "satisfied" and self._ledger.permit(question.digest) is None):\n',
-        "        if is_open:\n",
-        f"{_ON_WORDS}::test_gate_is_not_satisfied_before_its_permit_is_granted",
+        '    application = _application_of(question, plan) if end.outcome == "satisfied" else ""\n',
+        '    application = ""\n',
+        f"{_ON_WORDS}::test_gate_closes_with_its_permit_or_not_at_all",
     ),
     Kept(
         PROMISE,
