@@ -21,9 +21,11 @@ from temporalio.worker import Worker
 from temporalio.worker.workflow_sandbox import SandboxedWorkflowRunner, SandboxRestrictions
 
 from activities.agent_asking import CallAsker
+from activities.agent_closing import ClosingActivities
 from activities.agent_desk import AgentDesk
 from activities.agent_prompts import Prompts
 from activities.agents import AgentActivities
+from activities.analysis import AnalysisActivities
 from activities.applying import Applier
 from activities.claims import ClaimActivities
 from activities.effects import EffectActivities
@@ -90,7 +92,7 @@ def build_activities(
 
         check_template(
             template,
-            rules={name: (rule.rule_class, rule.needs, rule.takes) for name, rule in rules.items()},
+            rules={name: rule.shape for name, rule in rules.items()},
             effects={kind: effect.always_reversible for kind, effect in effects.items()},
             tools=agent_tools,
         )
@@ -122,11 +124,14 @@ def build_activities(
     texts = LiveTexts(settings.live)
     texts.sweep()
     loop, templates = ModelLoop(), Path(__file__).parent / "templates"
+    prompts = Prompts(templates)
     rooms = [
         gates,
         RuleActivities(tools),
         drafts,
-        AgentActivities(desk, drafts, Prompts(templates)),
+        AnalysisActivities(desk, tools, prompts),
+        AgentActivities(desk, drafts, prompts),
+        ClosingActivities(desk, drafts),
         ModelActivities(desk, loop, texts.begin),
         SummaryActivities(desk, loop, templates),
         ToolActivities(desk, CallAsker(desk, gates.end_gate), sandbox),

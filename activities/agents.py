@@ -1,45 +1,39 @@
-"""Where agents begin and end: the draft's steps up to one, its specification, the checks that say it is done."""
+"""Where a draft's agents begin: the rules' steps up to one, its specification, what becomes of its work."""
 
 from __future__ import annotations
 
 import shutil
-from collections.abc import Iterable
-from datetime import timedelta
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
 from temporalio import activity
 
-from activities.agent_desk import AgentDesk, asked, now, workspace_folder
+from activities.agent_desk import AgentDesk, workspace_folder
 from activities.agent_prompts import Prompts
+from activities.agent_starting import limits_of, start_agent
 from activities.jobs import JobReader
 from activities.plans import review_rule
 from activities.running import in_thread, made
 from activities.workspaces import WorkspaceActivities, base_of
 from perdure.contracts import names
-from perdure.contracts.agent import MORE_HELPS, AgentEnd, Dial, Limits, Permission
+from perdure.contracts.agent import Dial, Permission
 from perdure.contracts.agent_run import (
     AgentQuestion,
     AgentSpec,
     AgentStanding,
     AgentState,
     CallRecord,
-    CloseAgentInput,
-    CloseAgentResult,
     WorkspaceInput,
     WorkspaceResult,
 )
-from perdure.contracts.base import JsonDict
+from perdure.contracts.base import BlobRef, JsonDict
 from perdure.contracts.job import JobPhase, StepResult
-from perdure.contracts.messages import TextPart
-from perdure.contracts.template import AgentLimits, DraftStep
+from perdure.contracts.template_agents import DraftStep
 from perdure.errors import PerdureError, StageFailed, UserError
-from perdure.store.transcripts import Line, make_message
+from perdure.policy.answers import close_schema
 from perdure.workspace.copies import DraftCopy, open_draft, reopen_draft
 
-_LOG_TAIL_BYTES = 3000
-
-_PARKED = timedelta(days=7)
-"""How long a person may take to give more, where the template's limits do not say."""
+GOOD_ENDS = ("done", "answered")
 
 Findings = list[str]
 
@@ -67,19 +61,37 @@ class AgentActivities:
         folder = workspace_folder(self._desk.workspaces, self._agent_id(work, 0))
         findings: Findings = self._desk.blobs.get_json(work.findings) if work.findings else []
         copy = self._continue(reader, work, folder, findings) if work.part else self._begin(reader, work, folder)
+        answers = self._answers(draft.steps, work)
         for position in range(work.part, len(draft.steps)):
             step = draft.steps[position]
             if step.agent:
                 agent = self._start(reader, work, step, position)
                 kept = self._desk.blobs.put_json(findings)
-                return WorkspaceResult(agent=agent, part=position + 1, findings=kept)
+                return WorkspaceResult(agent=agent, part=position + 1, findings=kept, answers=answers)
             if self._is_new(work, position):
                 findings += tools.run_rule(reader, step.use, step.arguments, "draft", copy).findings
-        value = self._drafts.commit(reader, copy, str(reader.render(draft.message)))
+        said = self._read_answers(draft.steps, answers)
+        reader.results["draft"] = said
+        value = {**self._drafts.commit(reader, copy, str(reader.render(draft.message))), **said}
         shutil.rmtree(folder, ignore_errors=True)
         count = len(value["changes"])
         result = StepResult(result=reader.keep(value, findings), summary=f"{count} file{'s' * (count != 1)} changed")
         return WorkspaceResult(draft=tools.end(work.step, "draft", result))
+
+    def _answers(self, steps: Sequence[DraftStep], work: WorkspaceInput) -> dict[str, BlobRef]:
+        """Typed answers so far, by name: those before, and that of the agent that has just ended."""
+        step = steps[work.part - 1] if work.part else None
+        if step is None or step.name is None:
+            return work.answers
+        standing = self._desk.agents.standing(self._agent_id(work, work.part - 1))
+        is_good = standing.end is not None and standing.end.reason in GOOD_ENDS
+        return {**work.answers, step.name: standing.result} if is_good and standing.result else work.answers
+
+    def _read_answers(self, steps: Sequence[DraftStep], answers: Mapping[str, BlobRef]) -> JsonDict:
+        """The answers as expressions see them; an agent that gave none has null."""
+        wanted = [step.name for step in steps if step.name is not None]
+        found = {name: self._desk.blobs.get_json(answers[name]) if name in answers else None for name in wanted}
+        return {"answers": found} if wanted else {}
 
     def _agent_id(self, work: WorkspaceInput, position: int) -> str:
         return names.agent_id(work.step.job_id, work.step.round, work.attempt, position)
@@ -88,10 +100,8 @@ class AgentActivities:
         """Whether a rule's step has not been done in this workspace: an agent that follows shows that it was."""
         draft_agents = self._desk.agents.of_job(work.step.job_id)
         prefix = self._agent_id(work, 0).rpartition(".")[0] + "."
-        return not any(
-            row.agent_id.startswith(prefix) and int(row.agent_id.removeprefix(prefix)) > position
-            for row in draft_agents
-        )
+        first = [names.first_agent(row.agent_id) for row in draft_agents]
+        return not any(one.startswith(prefix) and int(one.removeprefix(prefix)) > position for one in first)
 
     def _begin(self, reader: JobReader, work: WorkspaceInput, folder: Path) -> DraftCopy:
         """A clean copy of the base; the one that an agent works in already, when an attempt before this one began."""
@@ -112,7 +122,7 @@ class AgentActivities:
         spent, end = standing.spent, standing.end
         used = f"{spent.turns} turns, {spent.calls} calls, {spent.cost_microdollars / 1e6:.4f} USD"
         repository, base = base_of(reader)
-        if end.reason in ("done", "answered"):
+        if end.reason in GOOD_ENDS:
             findings.append(f"An agent worked on this ({used}): {end.sentence}")
             findings += say_degraded(self._desk.agents.transcripts.calls(self._agent_id(work, position)))
             return reopen_draft(repository, base, folder)
@@ -128,16 +138,7 @@ class AgentActivities:
         return copy
 
     def _start(self, reader: JobReader, work: WorkspaceInput, step: DraftStep, position: int) -> AgentState:
-        spec = self._spec(reader, work, step, position)
-        row = self._desk.agents.find(spec.agent_id)
-        if row is None:
-            ref = self._desk.blobs.put_json(spec.model_dump(mode="json"))
-            name = spec.agent_id
-            charter = make_message(f"{name}#charter", TextPart(text=spec.charter), role="system", source="charter")
-            goal = make_message(f"{name}#goal", TextPart(text=spec.goal), role="user", source="goal")
-            lines = [Line(0, "charter", charter), Line(1, "goal", goal)]
-            row = self._desk.agents.open(spec, ref, lines, at=now())
-        return AgentState(agent_id=spec.agent_id, job_id=spec.job_id, spec=row.spec)
+        return start_agent(self._desk, self._spec(reader, work, step, position), reader.template.budget)
 
     def _spec(self, reader: JobReader, work: WorkspaceInput, step: DraftStep, position: int) -> AgentSpec:
         _, base = base_of(reader)
@@ -145,7 +146,8 @@ class AgentActivities:
         missing = sorted(set(step.tools) - set(tools))
         if missing:
             raise UserError(f"Draft step {position + 1} wants tools that this worker has not: {', '.join(missing)}.")
-        goal, charter = self._prompts.render(reader, step)
+        answer = close_schema(step.answer) if step.answer else {}
+        goal, charter = self._prompts.for_agent(reader, step, answer)
         return AgentSpec(
             agent_id=self._agent_id(work, position),
             job_id=work.step.job_id,
@@ -161,7 +163,9 @@ class AgentActivities:
             permissions=_permissions(step),
             dial=Dial(step.dial),
             done_when=tuple(step.done_when),
-            limits=_limits(step.limits),
+            answer=answer,
+            repairs=step.repairs if answer else 0,
+            limits=limits_of(step.limits),
             on_limit="ask" if step.on_failure == "ask" else "end",
             base_commit=base,
             requester=reader.spec.requester,
@@ -170,83 +174,10 @@ class AgentActivities:
             review=review_rule(reader),
         )
 
-    @activity.defn(name=names.CLOSE_AGENT)
-    async def close_agent(self, question: CloseAgentInput) -> CloseAgentResult:
-        """Look whether an agent is done; end it, let it go on with what is red, or park it for a person."""
-        return await in_thread(lambda: self._close(asked(question)))
-
-    def _close(self, question: CloseAgentInput) -> CloseAgentResult:
-        desk = self._desk
-        row, spec = desk.row(question.agent_id), desk.spec(question.agent_id)
-        if row.end is not None:
-            return CloseAgentResult(state="ended", number=question.number)
-        if question.end is None:
-            return self._judge(question, spec)
-        may_go_on = spec.on_limit == "ask" and question.end.reason in MORE_HELPS and not question.for_good
-        if may_go_on:
-            key = question.turn * 100 + 98
-            desk.agents.park(row.agent_id, JobPhase.paused, question.end.sentence, key, at=now())
-            idle = timedelta(seconds=spec.limits.idle_seconds) if spec.limits.idle_seconds else _PARKED
-            return CloseAgentResult(state="parked", number=question.number, until=now() + idle)
-        desk.agents.close(row.agent_id, question.end, None, at=now())
-        desk.agents.transcripts.forget(row.agent_id)
-        if question.end.reason == "cancelled":  # nobody drafts on: its job is over
-            shutil.rmtree(desk.folder(row.agent_id), ignore_errors=True)
-        return CloseAgentResult(state="ended", number=question.number)
-
-    def _judge(self, question: CloseAgentInput, spec: AgentSpec) -> CloseAgentResult:
-        """Run the named checks on exactly what the agent made. Green: done. Red: the model is told what is red."""
-        messages = self._desk.agents.transcripts.read(question.agent_id, question.number)
-        told = messages[-1].text.strip()
-        red = self._find_red(spec)
-        if not red:
-            end = AgentEnd(reason="done", sentence=(told or "The checks are green.")[:500])
-            if self._desk.agents.close(question.agent_id, end, None, at=now()) is not None:
-                self._desk.agents.transcripts.forget(question.agent_id)
-                return CloseAgentResult(state="ended", number=question.number)
-            return CloseAgentResult(state="goes_on", number=question.number)  # somebody has just written
-        text = "Not done: these checks are red.\n\n" + "\n\n".join(red)
-        key = f"checks/{question.turn}"
-        message = make_message(f"{question.agent_id}#{key}", TextPart(text=text), role="user", source="perdure")
-        self._desk.agents.add_lines(question.agent_id, [Line(question.number, key, message)], at=now())
-        return CloseAgentResult(state="goes_on", number=question.number + 1)
-
-    def _find_red(self, spec: AgentSpec) -> list[str]:
-        """One paragraph for each named check that is not green, with the end of its output."""
-        reader = self._drafts.tools.read(spec.step)
-        try:
-            reader.results["draft"] = self._draft_value(reader, spec)
-        except (StageFailed, UserError) as error:  # what cannot be committed is the model's to mend
-            return [error.message]
-        red = []
-        for name in spec.done_when:
-            verdict, _ = self._drafts.judge(reader, name, reader.template.verify.checks[name])
-            if verdict.status == "failed":
-                tail = self._desk.blobs.get(verdict.log)[-_LOG_TAIL_BYTES:] if verdict.log else b""
-                red.append(f"{name}: {verdict.detail}\n{tail.decode('utf-8', 'replace')}".rstrip())
-        return red
-
-    def _draft_value(self, reader: JobReader, spec: AgentSpec) -> JsonDict:
-        repository, base = base_of(reader)
-        copy = reopen_draft(repository, base, self._desk.folder(spec.agent_id))
-        assert reader.template.draft is not None
-        return self._drafts.commit(reader, copy, "an agent's work in progress")
-
     @activity.defn(name=names.READ_AGENT)
     async def read_agent(self, question: AgentQuestion) -> AgentStanding:
         """How an agent stands. Reads only."""
         return await in_thread(lambda: self._desk.agents.standing(question.agent_id))
-
-
-def _limits(limits: AgentLimits) -> Limits:
-    return Limits(
-        turns=limits.turns,
-        calls=limits.calls,
-        tokens=limits.tokens,
-        cost_microdollars=limits.cost_microdollars,
-        wall_seconds=int(limits.wall.total_seconds()),
-        idle_seconds=int(limits.idle.total_seconds()),
-    )
 
 
 def _permissions(step: DraftStep) -> tuple[Permission, ...]:

@@ -176,7 +176,12 @@ class ModelActivities:
         if stop is not None:
             return Prepared(result=_ended(question, stop, number=written.number))
         request = ModelRequest(
-            agent=question.agent_id, turn=question.turn, model=spec.model, messages=told.assembled.messages, tools=tools
+            agent=question.agent_id,
+            turn=question.turn,
+            model=spec.model,
+            messages=told.assembled.messages,
+            tools=tools,
+            answer_schema=spec.answer if spec.answer and not tools else None,
         )
         return Prepared(request=request, told=told, written=written)
 
@@ -184,6 +189,8 @@ class ModelActivities:
         """Why no model is asked now; ``None``: it may be."""
         if look.row.end is not None:
             return _ended(question, look.row.end)
+        if spec.refused is not None:
+            return _ended(question, spec.refused)
         if steering.cancelled_by:
             return _ended(question, AgentEnd(reason="cancelled", sentence=f"Cancelled by {steering.cancelled_by}."))
         if steering.paused_by:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Any
 
@@ -13,9 +13,11 @@ from activities.jobs import JobReader, JsonBlobs, Rendering
 from activities.memory import ThreadMemory
 from activities.running import in_thread
 from perdure.contracts import names
+from perdure.contracts.base import JsonDict
 from perdure.contracts.job import JobOutline, JobPhase, NoteInput, StepInput, StepResult
 from perdure.contracts.memory import Memory
 from perdure.contracts.template import Template
+from perdure.contracts.template_agents import AnalyzeStep, is_prompt_file
 from perdure.errors import Conflict, StageFailed, UserError
 from perdure.rules.base import DraftSpace, Rule, RuleClass, RuleContext, RuleResult
 from perdure.store.ledger import Ledger
@@ -26,6 +28,18 @@ _PHASE_ORDER = {
     JobPhase.drafting: 3,
     JobPhase.verifying: 4,
 }
+
+
+NO_MODEL = "Name one in config.toml in the data folder: docs/how-to/use-a-model.md."
+
+
+@dataclass
+class Concluded:
+    """What the steps so far came to."""
+
+    values: JsonDict = field(default_factory=dict)
+    findings: list[str] = field(default_factory=list)
+    summaries: list[str] = field(default_factory=list)
 
 
 @dataclass(frozen=True)
@@ -126,8 +140,7 @@ class RuleActivities:
 
     def _may_ask_models(self, template: Template) -> bool:
         """The settings are only looked at where it matters: a fault in them stops no job that needs no model."""
-        has_agent = template.draft is not None and any(step.agent for step in template.draft.steps)
-        return has_agent and self._tools.has_model()
+        return any(template.asks_models) and self._tools.has_model()
 
     @activity.defn(name=names.GATHER_SOURCE)
     async def gather_source(self, step: StepInput) -> StepResult:
@@ -157,19 +170,39 @@ class RuleActivities:
     def _analyze(self, step: StepInput) -> StepResult:
         self._tools.begin(step, JobPhase.analyzing)
         reader = self._tools.read(step)
-        analysis = reader.template.analyze
-        findings: list[str] = []
-        summaries: list[str] = []
-        for name, part in analysis.steps.items():
-            if part.prompt and not part.use:
-                raise StageFailed(f"Analysis step {name!r} is a prompt; this version of Perdure asks no models.")
-            found = self._tools.run_rule(reader, part.use, part.arguments, "analysis")
-            reader.results["analyze"][name] = found.value
-            findings += found.findings
-            summaries.append(found.summary)
-        ref = reader.keep(reader.results["analyze"], findings)
-        if reader.render(analysis.finish_when):
-            summary = str(reader.render(analysis.finish_message))[:500]
-            return self._tools.end(step, "analyze", StepResult(result=ref, summary=summary, status="finished"))
-        summary = " · ".join(text for text in summaries if text)[:500]
-        return self._tools.end(step, "analyze", StepResult(result=ref, summary=summary))
+        so_far = Concluded()
+        reader.results["analyze"] = so_far.values
+        for name, part in reader.template.analyze.steps.items():
+            if part.use:
+                run_analysis_rule(self._tools, reader, so_far, name, part)
+            if part.prompt:
+                _skip_prompt(so_far, name, part)
+        return end_analysis(self._tools, reader, so_far)
+
+
+def run_analysis_rule(tools: StageTools, reader: JobReader, so_far: Concluded, name: str, step: AnalyzeStep) -> None:
+    """Run one step's rule and keep what it gave."""
+    found = tools.run_rule(reader, step.use, step.arguments, "analysis")
+    so_far.values[name] = found.value
+    so_far.findings += found.findings
+    so_far.summaries.append(found.summary)
+
+
+def end_analysis(tools: StageTools, reader: JobReader, so_far: Concluded) -> StepResult:
+    """Say whether there is anything to do, in the ledger too."""
+    analysis, ref = reader.template.analyze, reader.keep(so_far.values, so_far.findings)
+    if reader.render(analysis.finish_when):
+        summary = str(reader.render(analysis.finish_message))[:500]
+        return tools.end(reader.step, "analyze", StepResult(result=ref, summary=summary, status="finished"))
+    summary = " · ".join(text for text in so_far.summaries if text)[:500]
+    return tools.end(reader.step, "analyze", StepResult(result=ref, summary=summary))
+
+
+def _skip_prompt(so_far: Concluded, name: str, step: AnalyzeStep) -> None:
+    """Without a model an optional prompt is left out, and said so. Raises ``UserError`` for any other."""
+    what = step.prompt if is_prompt_file(step.prompt) else f"The prompt of step {name!r}"
+    if not step.optional:
+        raise UserError(f"{what} needs a model, and none is configured. {NO_MODEL}")
+    so_far.values.setdefault(name, None)
+    stands = "The rules' result stands." if step.use else "The step has no value."
+    so_far.findings.append(f"{what} was skipped: no model is configured. {stands}")

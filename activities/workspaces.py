@@ -11,13 +11,14 @@ from pathlib import Path
 from temporalio import activity
 
 from activities.jobs import JobReader
-from activities.rules import StageTools
+from activities.rules import NO_MODEL, StageTools
 from activities.running import in_thread, is_stopped, made
 from perdure.contracts import names
 from perdure.contracts.base import BlobRef, JsonDict
 from perdure.contracts.job import JobPhase, StepInput, StepResult
 from perdure.contracts.plan import FileChange, Verdict
-from perdure.contracts.template import Check, DraftStep
+from perdure.contracts.template import Check
+from perdure.contracts.template_agents import DraftStep
 from perdure.effects.base import Finished
 from perdure.errors import StageFailed, UserError
 from perdure.rules.base import DraftSpace
@@ -28,8 +29,6 @@ from perdure.workspace.git import Repository, identity, open_repository
 from perdure.workspace.judges import DEFAULT_JUDGES, find_judges, put_back
 from perdure.workspace.sandbox import NOT_FOUND, Sandbox
 from perdure.workspace.space import DraftedFiles
-
-NO_MODEL = "Name one in config.toml in the data folder: docs/how-to/use-a-model.md."
 
 _MOST_SHOWN = 10
 

@@ -118,7 +118,7 @@ class Intake:
         return view if trusted else view.model_copy(update={"edited": self._trust.was_trusted(str(entry.path))})
 
     def _check(self, template: Template) -> None:
-        rules = {name: (rule.rule_class, rule.needs, rule.takes) for name, rule in self._rules.items()}
+        rules = {name: rule.shape for name, rule in self._rules.items()}
         tools = self._tools(named_tools(template))
         check_template(template, rules=rules, effects=self._effects, tools=tools)
 

@@ -165,10 +165,15 @@ class AgentWorkflow:
         """The model stopped asking for calls: the checks say whether that is the end."""
         closed = await self._close(None, number=turn.number)
         self._advance(closed.number)
+        if closed.end is not None:
+            await self._wait_or_end(closed, closed.end)
 
     async def _stop(self, end: AgentEnd) -> None:
         """A limit is met: it is over, or a person may give more."""
-        closed = await self._close(end)
+        await self._wait_or_end(await self._close(end), end)
+
+    async def _wait_or_end(self, closed: CloseAgentResult, end: AgentEnd) -> None:
+        """Raises ``Over`` when nobody lets it go on in time."""
         if closed.state == "parked" and not await self._wait_for_people(closed.until):
             idle = AgentEnd(reason="idle", sentence=f"Nobody answered. {end.sentence}"[:500])
             await self._close(idle, for_good=True)

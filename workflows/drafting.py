@@ -1,4 +1,4 @@
-"""A draft with agents in it: rules run in an activity, each agent is a workflow of its own that the job hears from."""
+"""Stages with models in them: rules run in an activity, each agent is a workflow of its own that the job hears from."""
 
 from __future__ import annotations
 
@@ -10,7 +10,15 @@ from temporalio import workflow
 from temporalio.exceptions import FailureError, is_cancelled_exception
 
 from perdure.contracts import names
-from perdure.contracts.agent_run import AgentQuestion, AgentStanding, AgentState, WorkspaceInput, WorkspaceResult
+from perdure.contracts.agent_run import (
+    AgentQuestion,
+    AgentStanding,
+    AgentState,
+    AnalysisInput,
+    AnalysisResult,
+    WorkspaceInput,
+    WorkspaceResult,
+)
 from perdure.contracts.job import Poke, StepInput, StepResult
 from workflows.calls import call, poke, start_child
 
@@ -31,7 +39,19 @@ async def draft_with_agents(step: StepInput, attempt: int, hear: Hear, limit: ti
             return found.draft
         assert found.agent is not None  # it is one or the other
         await _run_agent(found.agent, hear)
-        work = work.model_copy(update={"part": found.part, "findings": found.findings})
+        work = work.model_copy(update={"part": found.part, "findings": found.findings, "answers": found.answers})
+
+
+async def conclude_with_prompts(step: StepInput, hear: Hear, limit: timedelta) -> StepResult:
+    """Run the analysis' steps in their order; a prompt is an agent without tools."""
+    work = AnalysisInput(step=step)
+    while True:
+        found = await call(names.CONCLUDE, work, AnalysisResult, limit=limit)
+        if found.analysis is not None:
+            return found.analysis
+        assert found.agent is not None  # it is one or the other
+        await _run_agent(found.agent, hear)
+        work = work.model_copy(update={"part": found.part, "kept": found.kept})
 
 
 async def _run_agent(agent: AgentState, hear: Hear) -> None:

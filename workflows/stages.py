@@ -15,7 +15,7 @@ from perdure.contracts import names
 from perdure.contracts.base import BlobRef
 from perdure.contracts.job import JobOutline, JobState, PlanRef, PlanResult, SourceOutline, StepInput, StepResult
 from workflows.calls import call, cause_of
-from workflows.drafting import Hear, draft_with_agents
+from workflows.drafting import Hear, conclude_with_prompts, draft_with_agents
 
 _BATCH = 100
 """Activities scheduled in one workflow task (measured: 2,000 at once outlast the task's limit)."""
@@ -69,7 +69,11 @@ class Stages:
         """Return why there is nothing to do; empty when a plan can be frozen."""
         await self._run_all(names.GATHER_SOURCE, "gather", outline.sources)
         if outline.has_analysis:
-            analysis = await call(names.ANALYZE, self._step(), StepResult, limit=timedelta(minutes=10))
+            limit = timedelta(minutes=10)
+            if outline.analysis_has_prompt:
+                analysis = await conclude_with_prompts(self._step(), self._hear, limit)
+            else:
+                analysis = await call(names.ANALYZE, self._step(), StepResult, limit=limit)
             self._keep("analyze", analysis)
             if analysis.status == "finished":
                 return analysis.summary

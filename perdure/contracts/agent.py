@@ -243,13 +243,14 @@ class Limits(Contract):
 
 
 EndReason = Literal[
-    "done", "answered", "turns", "calls", "tokens", "cost", "wall", "idle", "loop", "denied", "model", "cancelled",
-    "failed",
+    "done", "answered", "turns", "calls", "tokens", "cost", "wall", "idle", "loop", "denied", "answer", "model",
+    "cancelled", "failed",
 ]  # fmt: skip
-"""``done``: the named checks are green · ``answered``: a typed result fits its schema · ``model``: no model answers
-any more · ``denied``: it insists on what a person denied."""
+"""``done``: the named checks are green · ``answered``: a typed result fits its schema · ``answer``: none did, however
+often it was told what is wrong · ``model``: no model answers any more · ``denied``: it insists on what a person
+denied."""
 
-MORE_HELPS = ("turns", "calls", "tokens", "cost", "wall", "idle", "loop", "denied", "model")
+MORE_HELPS = ("turns", "calls", "tokens", "cost", "wall", "idle", "loop", "denied", "answer", "model")
 """Ends after which a person may give more, and it goes on from there."""
 
 

@@ -34,8 +34,16 @@ class AgentSpec(Contract):
     job_id: str
     step: StepInput
     """The job's round and results so far: what its checks and its template are read from."""
-    draft_step: int
+    draft_step: int = 0
     """Position of the agent's step in the template's draft."""
+    prompt: str = ""
+    """Name of the analysis step whose prompt this is: no tools, one typed answer. Empty: an agent of the draft."""
+    refines: BlobRef | None = None
+    """With ``prompt``: the value of the step's rule, whose words the answer chooses."""
+    parent: str = ""
+    """Id of the agent that started this one; empty: its job did."""
+    depth: int = 0
+    """How many agents stand above it."""
     charter: str
     """The system message."""
     goal: str
@@ -46,10 +54,20 @@ class AgentSpec(Contract):
     paths: tuple[str, ...] = ()
     hosts: tuple[str, ...] = ()
     permissions: tuple[Permission, ...] = ()
+    above: tuple[tuple[Permission, ...], ...] = ()
+    """Further lists, of the agents above it: the strictest answer of all holds."""
     dial: Dial = Dial.propose
-    done_when: tuple[str, ...]
+    ceiling: Dial = Dial.delegate
+    """The highest position of the dial that counts, whoever turns it."""
+    done_when: tuple[str, ...] = ()
     """Names of checks."""
+    answer: JsonDict = {}
+    """Closed JSON schema of what it must say in the end; empty: any text."""
+    repairs: int = 0
+    """So often it is told what is wrong with its answer."""
     limits: Limits = Limits()
+    refused: AgentEnd | None = None
+    """Why it may not even begin: nothing is left of the job's budget."""
     on_limit: Literal["end", "ask"] = "end"
     """``ask``: where a limit is met it parks and a person may give more."""
     base_commit: str = ""
@@ -72,6 +90,8 @@ class AgentState(Contract):
     """Number of the next message in the transcript; 0 and 1 are the charter and the goal."""
     waiting: tuple[CallHeader, ...] = ()
     """Calls of the turn before that wait for a person; the others of it have ended."""
+    parent: str = ""
+    """Workflow id of the agent that started it, which hears of its end; empty: its job does."""
 
 
 class CallHeader(Lean):
@@ -148,6 +168,27 @@ class CallResult(Lean):
     """With ``waits``: when nobody has to be waited for any more."""
     pause: bool = False
     """It insists on what a person denied."""
+    child: AgentState | None = None
+    """An agent that this call started and that has not ended: it is to work, then the call is run again."""
+
+
+class AnalysisInput(Contract):
+    """Conclude on from template step ``part``: rules run at once, until a prompt's turn comes or nothing is left."""
+
+    step: StepInput
+    part: int = 0
+    kept: BlobRef | None = None
+    """What the steps before came to."""
+
+
+class AnalysisResult(Contract):
+    """The analysis, or the prompt that is asked next."""
+
+    analysis: StepResult | None = None
+    agent: AgentState | None = None
+    part: int = 0
+    """Where to go on once the prompt has ended."""
+    kept: BlobRef | None = None
 
 
 class WorkspaceInput(Contract):
@@ -159,6 +200,8 @@ class WorkspaceInput(Contract):
     part: int = 0
     findings: BlobRef | None = None
     """Of the steps before (a JSON list of text)."""
+    answers: dict[str, BlobRef] = {}
+    """Typed answers of agents before, by the names that their steps gave them."""
 
 
 class WorkspaceResult(Contract):
@@ -169,6 +212,7 @@ class WorkspaceResult(Contract):
     part: int = 0
     """Where to go on once the agent has ended."""
     findings: BlobRef | None = None
+    answers: dict[str, BlobRef] = {}
 
 
 class CloseAgentInput(OfAgent):
@@ -190,6 +234,8 @@ class CloseAgentResult(Contract):
     number: int
     until: UtcTime | None = None
     """With ``parked``: when nobody is waited for any more."""
+    end: AgentEnd | None = None
+    """With ``parked``: what it stops for, where the question named no end."""
 
 
 class AgentQuestion(Contract):
@@ -274,4 +320,6 @@ class CallRecord(Contract):
 
 
 AgentState.model_rebuild()
+CallResult.model_rebuild()
+AnalysisResult.model_rebuild()
 WorkspaceResult.model_rebuild()

@@ -230,6 +230,8 @@ class JobOutline(Contract):
     draft_limit_seconds: int = 600
     draft_has_agent: bool = False
     """A red check is worth another draft only where a model might answer differently."""
+    analysis_has_prompt: bool = False
+    """The analysis asks a model, step by step."""
     plan_only: bool = False
     undoes: str = ""
 

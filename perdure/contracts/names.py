@@ -30,6 +30,7 @@ ADMIT_JOB = "admit_job"
 OPEN_JOB = "open_job"
 GATHER_SOURCE = "gather_source"
 ANALYZE = "analyze"
+CONCLUDE = "conclude"
 DRAFT = "draft"
 RUN_CHECK = "run_check"
 FREEZE_PLAN = "freeze_plan"
@@ -132,6 +133,22 @@ def agent_id(job_id: str, round_number: int, attempt: int, step: int) -> str:
     """Workflow id of the agent of one draft step, in one attempt (from 0) at the draft of one round."""
     job = JobId.parse(job_id)
     return f"agent/{job.thread}/{job.request}/{round_number}.{attempt}.{step}"
+
+
+def prompt_id(job_id: str, round_number: int, step: str) -> str:
+    """Workflow id of the prompt of one analysis step, in one round."""
+    job = JobId.parse(job_id)
+    return f"agent/{job.thread}/{job.request}/{round_number}.analyze.{step}"
+
+
+def child_id(parent: str, turn: int, position: int) -> str:
+    """Workflow id of the agent that a call of agent ``parent`` starts."""
+    return f"{parent}/{turn}.{position}"
+
+
+def first_agent(agent_id: str) -> str:
+    """Id of the agent that stands above all others of this one's family: its job started it."""
+    return "/".join(agent_id.split("/")[:4])
 
 
 def job_of(workflow_id: str) -> str:

@@ -5,10 +5,12 @@ from __future__ import annotations
 from datetime import timedelta
 from typing import Annotated, Any, Literal
 
-from pydantic import BeforeValidator, ConfigDict, Field, PrivateAttr, WithJsonSchema, model_validator
+from pydantic import BeforeValidator, Field, PrivateAttr, WithJsonSchema, model_validator
 
-from perdure.contracts.base import Contract, JsonDict
-from perdure.contracts.values import Command, Condition, Duration, ListExpression, Money
+from perdure.contracts.base import JsonDict
+from perdure.contracts.template_agents import AnalyzeStep, DraftStep, JobBudget
+from perdure.contracts.template_base import Name, Part
+from perdure.contracts.values import Command, Condition, Duration, ListExpression
 
 LANGUAGE = 1
 """The only language version there is; a template of another one is refused."""
@@ -18,18 +20,6 @@ JOB_NAMES = ("id", "thread", "round")
 
 Place = tuple[str | int, ...]
 """Where a value stands in a template: ``("apply", 2, "effect")``."""
-
-_NAME = r"^[a-z][a-z0-9_]{0,39}$"
-
-Name = Annotated[str, Field(pattern=_NAME)]
-"""A name that expressions use: lower case, digits, ``_``."""
-
-
-class Part(Contract):
-    """What every part of a template shares: frozen, and an unknown field is refused."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
-
 
 InputType = Literal["git-repository", "path", "string", "choice", "version", "command", "secret", "boolean", "integer"]
 
@@ -76,24 +66,6 @@ class Gather(Part):
     sources: dict[Name, Source] = {}
 
 
-class AnalyzeStep(Part):
-    """A rule, a prompt with a typed answer, or a rule refined by a prompt."""
-
-    use: str = ""
-    arguments: JsonDict = Field(default={}, alias="with")
-    prompt: str = ""
-    """File with the prompt, beneath the templates folder."""
-    answer: JsonDict = {}
-    """JSON schema of the prompt's answer."""
-    optional: bool = Field(default=False, strict=True)
-
-    @model_validator(mode="after")
-    def _check(self) -> AnalyzeStep:
-        if not self.use and not self.prompt:
-            raise ValueError("a step needs `use: <rule>` or `prompt: <file>`")
-        return self
-
-
 class Analyze(Part):
     """Conclusions from what was gathered, in the order written."""
 
@@ -101,69 +73,6 @@ class Analyze(Part):
     finish_when: Condition = False
     """Ends the job as having nothing to do."""
     finish_message: str = "Nothing to do."
-
-
-class AgentLimits(Part):
-    """Where an agent stops whatever it has done."""
-
-    turns: int = Field(default=12, ge=1, le=1000, strict=True)
-    calls: int = Field(default=200, ge=1, le=20_000, strict=True)
-    """Tool calls."""
-    tokens: int = Field(default=2_000_000, ge=1, strict=True)
-    """In and out, over all turns."""
-    cost_microdollars: Money = Field(default=500_000, alias="cost")
-    """A model without a known price stops here at once: unknown counts as too much."""
-    wall: Duration = timedelta(minutes=10)
-    """Time parked for a person is not counted."""
-    idle: Duration = timedelta(days=7)
-    """How long it waits for a person."""
-
-
-class StepPermission(Part):
-    """May an agent call a tool on a target? Denials go first; what no rule speaks about is denied."""
-
-    decision: Literal["allow", "ask", "deny"]
-    tool: str = "*"
-    """Glob over the tool's name."""
-    target: str = "*"
-    """Glob over what the call touches: "file:src/**", "command:git push*", "https://example.org/**"."""
-    arguments: dict[str, str] = {}
-    """Argument name to a glob over its text."""
-    reason: str = ""
-    """Told to the model and to people."""
-
-
-class DraftStep(Part):
-    """A rule, or an agent, that changes the private workspace."""
-
-    use: str = ""
-    arguments: JsonDict = Field(default={}, alias="with")
-    agent: str = ""
-    """File with the agent's prompt, beneath the templates folder."""
-    optional: bool = Field(default=False, strict=True)
-    """Skipped, and said so, where no model is configured."""
-    tools: list[str] = []
-    paths: list[str] | str = []
-    """Globs of what an agent may change, or one expression that gives them; empty: everything in the workspace."""
-    hosts: list[str] = []
-    """Hosts that an agent's `http.get` may reach."""
-    done_when: list[Name] = []
-    """Checks that end the agent's work; never its own word."""
-    limits: AgentLimits = AgentLimits()
-    on_failure: Literal["fail", "keep_rule_result", "ask"] = "fail"
-    """``ask``: where a limit is met the job pauses, and a person may give more."""
-    model: str = ""
-    """Name of a configured model; empty: the default one."""
-    dial: Literal["observe", "confirm", "propose", "delegate"] = "propose"
-    """How much it may do alone at the start; `perdure dial` turns it while it works."""
-    permissions: list[StepPermission] = []
-    """Before what `tools` allows."""
-
-    @model_validator(mode="after")
-    def _check(self) -> DraftStep:
-        if bool(self.use) == bool(self.agent):
-            raise ValueError("a step needs exactly one of `use: <rule>` and `agent: <prompt file>`")
-        return self
 
 
 class Draft(Part):
@@ -342,6 +251,7 @@ class Template(Part):
     """Target that is never applied twice at once; may use ``inputs``. Empty: each effect's own target."""
     runs_on: Literal["sandbox", "worker"] = "sandbox"
     inputs: dict[Name, InputSpec] = {}
+    budget: JobBudget = JobBudget()
     gather: Gather = Gather()
     analyze: Analyze = Analyze()
     draft: Draft | None = None
@@ -361,6 +271,12 @@ class Template(Part):
             if spec.type == "git-repository":
                 return f"{self.name}-{{{{ inputs.{name}.slug }}}}"
         return self.name
+
+    @property
+    def asks_models(self) -> tuple[bool, bool]:
+        """Whether (the analysis, the draft) asks models."""
+        draft = self.draft.steps if self.draft else []
+        return any(step.prompt for step in self.analyze.steps.values()), any(step.agent for step in draft)
 
     def place_of(self, step: ApplyStep) -> Literal["sandbox", "worker"]:
         """Where a step's command runs: as the step says, else as the template says."""

@@ -23,10 +23,12 @@ _RENDERED: tuple[tuple[tuple[str, ...], tuple[str, ...], bool], ...] = (
     (("lock",), ("inputs",), False),
     (("gather", "sources", _ANY, "with"), ("inputs", "job"), False),
     (("analyze", "steps", _ANY, "with"), ("inputs", "job", "gather", "analyze"), False),
+    (("analyze", "steps", _ANY, "prompt"), ("inputs", "job", "gather", "analyze", "comments"), False),
     (("analyze", "finish_when"), ("inputs", "job", "gather", "analyze"), True),
     (("analyze", "finish_message"), ("inputs", "job", "gather", "analyze"), False),
-    (("draft", "message"), ("inputs", "job", "gather", "analyze"), False),
+    (("draft", "message"), ("inputs", "job", "gather", "analyze", "draft"), False),
     (("draft", "steps", _ANY, "with"), ("inputs", "job", "gather", "analyze"), False),
+    (("draft", "steps", _ANY, "agent"), ("inputs", "job", "gather", "analyze", "agent", "comments"), False),
     (("draft", "steps", _ANY, "paths"), ("inputs", "job", "gather", "analyze"), True),
     (("verify", "checks", _ANY, "judges"), ("inputs", "job", "gather", "analyze"), True),
     (("verify", "checks", _ANY, "with"), ("inputs", "job", "gather", "analyze", "draft"), False),
@@ -108,9 +110,18 @@ def _known_inside(template: Template, place: Place, name: str) -> list[str] | No
     if name == "verify":
         return list(template.verify.checks)
     if name == "analyze":
-        steps = list(template.analyze.steps)
-        return steps[: steps.index(str(place[2]))] if place[:2] == ("analyze", "steps") else steps
+        return _steps_before(template, place)
     return None
+
+
+def _steps_before(template: Template, place: Place) -> list[str]:
+    """The analysis' steps that have a value by then; a prompt sees what the rule of its own step gave."""
+    steps = list(template.analyze.steps)
+    if place[:2] != ("analyze", "steps"):
+        return steps
+    name = str(place[2])
+    sees_own = place[3:] == ("prompt",) and bool(template.analyze.steps[name].use)
+    return steps[: steps.index(name) + sees_own]
 
 
 def _fits(pattern: tuple[str, ...], place: Place) -> bool:

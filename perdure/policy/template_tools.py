@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator
 
-from perdure.contracts.template import DraftStep, Place, Template
+from perdure.contracts.template import Place, Template
+from perdure.contracts.template_agents import DraftStep
 from perdure.policy.names import suggest
 
 _SIGNS = frozenset("*?")

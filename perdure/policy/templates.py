@@ -10,16 +10,19 @@ from pydantic import ValidationError
 
 from perdure.contracts.base import JsonDict
 from perdure.contracts.job import JobOutline, JobSpec, SourceOutline
-from perdure.contracts.template import Check, DraftStep, Source, Template
+from perdure.contracts.template import Check, Source, Template
+from perdure.contracts.template_agents import DraftStep
 from perdure.errors import UserError
 from perdure.policy.names import suggest
 from perdure.policy.template_faults import describe_fault
+from perdure.policy.template_models import find_model_problems
 from perdure.policy.template_names import Problem, find_problems
 from perdure.policy.template_tools import check_tools
 from perdure.policy.yaml_text import YamlProblem, read_yaml
 
-RuleShape = tuple[str, Set[str], Set[str]]
-"""A rule as far as templates go: (class: source, analysis, draft or check; keys it needs; keys it may take)."""
+RuleShape = tuple[str, Set[str], Set[str], bool]
+"""A rule as far as templates go: (class: source, analysis, draft or check; keys it needs; keys it may take; whether a
+prompt may refine what it gives)."""
 
 
 class TemplateError(UserError):
@@ -71,9 +74,11 @@ def check_template(
         TemplateError: a rule, effect or tool that does not exist (with the nearest one), a wrong key of ``with``, a
             part of the language that this version cannot run, or an irreversible effect that no approval stands before.
     """
+    refined = {name for name, shape in rules.items() if shape[3]}
     problems = [
         *_check_rules(template, rules),
         *_check_effects(template, effects),
+        *find_model_problems(template, refined),
         *check_tools(template, tools),
         *_check_unsupported(template),
     ]
@@ -104,10 +109,10 @@ def _check_rules(template: Template, rules: Mapping[str, RuleShape]) -> list[Pro
 def _check_rule(
     place: tuple[str | int, ...], wanted: str, name: str, arguments: JsonDict, rules: Mapping[str, RuleShape]
 ) -> list[Problem]:
-    fitting = [rule for rule, (rule_class, _, _) in rules.items() if rule_class == wanted]
+    fitting = [rule for rule, (rule_class, _, _, _) in rules.items() if rule_class == wanted]
     if name not in rules:
         return [((*place, "use"), f"There is no rule {name!r}.{suggest(name, fitting, f'{wanted} rules')}")]
-    rule_class, needs, takes = rules[name]
+    rule_class, needs, takes, _ = rules[name]
     if rule_class != wanted:
         text = f"The rule {name!r} is for {rule_class}, not for {wanted}.{suggest(name, fitting, f'{wanted} rules')}"
         return [((*place, "use"), text)]
@@ -150,15 +155,6 @@ def _check_effects(template: Template, effects: Mapping[str, bool]) -> list[Prob
 def _check_unsupported(template: Template) -> Iterator[Problem]:
     """What the language has and this version does not run is refused, never left out in silence."""
     later = "is not run by this version yet; leave it out."
-    for name, step in template.analyze.steps.items():
-        if step.prompt and not (step.use and step.optional):
-            yield ("analyze", "steps", name, "prompt"), f"A prompt {later}"
-    for position, part in enumerate(template.draft.steps if template.draft else []):
-        needed = ("done_when", "limits", "on_failure") if part.agent else ()
-        missing = [key for key in needed if key not in part.model_fields_set or not getattr(part, key)]
-        if missing:
-            text = f"An agent says when it is done, where it stops and what happens then: `{'`, `'.join(missing)}`."
-            yield ("draft", "steps", position, "agent"), text
     yield from _check_checks(template, later)
     for position, apply in enumerate(template.apply):
         for key in ("settle", "verify"):
@@ -195,13 +191,15 @@ def outline(template: Template | None, spec: JobSpec, inputs: JsonDict, *, has_m
     if template is None:
         return JobOutline(plan_only=spec.plan_only, undoes=spec.undoes)
     analyze, draft = template.analyze, template.draft
+    in_analysis, in_draft = template.asks_models if has_model else (False, False)
     return JobOutline(
         sources=[_outline_source(template, name, source) for name, source in template.gather.sources.items()],
         has_analysis=bool(analyze.steps) or analyze.finish_when is not False,
         has_draft=draft is not None,
         checks=[_outline_check(name, check) for name, check in template.verify.checks.items()],
         redraft=template.verify.redrafts,
-        draft_has_agent=has_model and draft is not None and any(step.agent for step in draft.steps),
+        draft_has_agent=in_draft,
+        analysis_has_prompt=in_analysis,
         draft_limit_seconds=_draft_limit(template),
         plan_only=spec.plan_only,
         undoes=spec.undoes,

@@ -79,6 +79,20 @@ Returns why they cannot be made, one sentence each."""
 
 
 @dataclass(frozen=True)
+class Refinement:
+    """How a model's answer may refine a rule's value: its words, never its facts. Functions of (value, answer)."""
+
+    schema: Callable[[JsonDict], JsonDict]
+    """The JSON schema of an answer about this value (what ``policy.answers`` reads)."""
+    find_problems: Callable[[JsonDict, JsonDict], list[str]]
+    """What an answer that fits the schema would change beyond words, one sentence each, for the model."""
+    apply: Callable[[JsonDict, JsonDict, str], RuleResult]
+    """Gets (value, answer, name of the model); gives the value with what may be taken, and findings of what was not."""
+    is_needed: Callable[[JsonDict], bool] = lambda _value: True
+    """Whether there is anything to refine; else nobody is asked."""
+
+
+@dataclass(frozen=True)
 class Rule:
     """A named rule."""
 
@@ -93,6 +107,23 @@ class Rule:
     """One line for the reference."""
     check_edits: EditCheck | None = None
     """Of an analysis whose value reviewers may edit: asked before an edit is recorded."""
+    refinement: Refinement | None = None
+    """Of an analysis whose words a model may choose (`use` with `prompt`)."""
+
+    @property
+    def shape(self) -> tuple[str, frozenset[str], frozenset[str], bool]:
+        """What a template must know of it (``policy.templates.RuleShape``)."""
+        return self.rule_class, self.needs, self.takes, self.refinement is not None
 
 
-__all__ = ["DraftSpace", "EditCheck", "FileChange", "Rule", "RuleClass", "RuleContext", "RuleFunction", "RuleResult"]
+__all__ = [
+    "DraftSpace",
+    "EditCheck",
+    "FileChange",
+    "Refinement",
+    "Rule",
+    "RuleClass",
+    "RuleContext",
+    "RuleFunction",
+    "RuleResult",
+]

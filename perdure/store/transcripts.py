@@ -166,7 +166,7 @@ def newest_calls(connection: Connection, agent_id: str, last: int | None) -> lis
 def told_keys(connection: Connection, agent_id: str) -> list[tuple[int, str]]:
     """Return (number, key) of messages from people and from the loop itself, oldest first."""
     table = schema.transcript
-    kinds = [table.c.key.startswith(f"{kind}/") for kind in ("loop", "more", "say")]
+    kinds = [table.c.key.startswith(f"{kind}/") for kind in ("loop", "more", "say", "repair")]
     query = select(table.c.number, table.c.key).where(table.c.agent_id == agent_id, or_(*kinds))
     return [(row.number, row.key) for row in connection.execute(query.order_by(table.c.number))]
 

@@ -69,7 +69,7 @@ def test_templates_in_the_documents_are_valid() -> None:
         for text in re.findall(r"```yaml\n(perdure: .*?)```", text_of(path), re.DOTALL)
     ]
     assert shown
-    rules = {name: (rule.rule_class, rule.needs, rule.takes) for name, rule in default_rules().items()}
+    rules = {name: rule.shape for name, rule in default_rules().items()}
     effects = {kind: effect.always_reversible for kind, effect in default_effects().items()}
     for path, text in shown:
         check_template(parse_template(text, path=str(path)), rules=rules, effects=effects, tools=default_tools())

@@ -12,6 +12,8 @@ from tests.templates.texts import EFFECTS, RULES, SHIPPED, SMALL, TOOLS, changed
 
 AGENT = "agent: x.md, done_when: [fine], limits: {turns: 3}, on_failure: fail"
 
+SUM = 'sum: {use: notes.sum, with: {from: "{{ gather }}"}}'
+
 
 def refuse(text: str) -> list[str]:
     """Return the problems of a template that reads well and must be refused all the same."""
@@ -45,7 +47,15 @@ def test_a_template_of_what_is_installed_is_accepted() -> None:
         ("  - id: write\n", "  - id: write\n    verify: {http: x}\n", "`verify` is not run by this version"),
         ("fine: {use: notes.check}", 'fine: {http: "http://x"}', "over HTTP is not run by this version"),
         ("run: [make, test]", "run: [make], network: [registry.example]", "Opening hosts"),
-        ("use: notes.sum,", "prompt: x.md, use: notes.sum,", "A prompt is not run by this version"),
+        ("use: notes.sum,", "prompt: x.md.j2, on_failure: fail, use: notes.sum,", "cannot be refined by a prompt"),
+        ("use: notes.sum,", "on_failure: fail, use: notes.sum,", "`on_failure` is said of a prompt"),
+        (SUM, "sum: {prompt: x.md.j2, on_failure: fail}", "`answer`, the JSON schema of an object"),
+        (SUM, "sum: {prompt: x.md.j2, answer: {type: object}}", "what happens when no answer of a model fits"),
+        (
+            SUM,
+            "sum: {prompt: x.md.j2, on_failure: fail, answer: {type: object, pattern: x}}",
+            "'pattern' is not checked",
+        ),
         (
             "    - {use: notes.write",
             "    - {agent: x.md}\n    - {use: notes.write",

@@ -24,7 +24,7 @@ def test_there_are_shipped_templates() -> None:
 @pytest.mark.parametrize("path", FILES, ids=lambda path: path.stem)
 def test_a_shipped_template_runs_with_what_is_shipped(path: Path) -> None:
     """Its rules and effects exist, take these arguments, and nothing irreversible goes without an approval."""
-    rules = {name: (rule.rule_class, rule.needs, rule.takes) for name, rule in default_rules().items()}
+    rules = {name: rule.shape for name, rule in default_rules().items()}
     effects = {kind: effect.always_reversible for kind, effect in default_effects().items()}
     entry = Catalog(SHIPPED).find(path.stem, Path("/"))
     load_entry(
@@ -48,5 +48,5 @@ def test_the_release_template_asks_before_it_publishes() -> None:
     assert [(rule.group, rule.count) for rule in template.review.approvals] == [("maintainers", 1)]
     assert template.review.requester_may_approve is True
     assert template.review.expires.after.days == 7
-    assert template.draft is not None
-    assert [step.optional for step in template.draft.steps if step.agent] == [True]
+    assert template.asks_models == (True, False)
+    assert [step.optional for step in template.analyze.steps.values() if step.prompt] == [True]

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from pathlib import Path
 
-RULES: dict[str, tuple[str, set[str], set[str]]] = {
-    "git.history": ("source", {"repo"}, {"path", "tag"}),
-    "notes.read": ("source", set(), {"path"}),
-    "notes.sum": ("analysis", {"from"}, set()),
-    "notes.write": ("draft", set(), {"text"}),
-    "notes.check": ("check", set(), set()),
+RULES: dict[str, tuple[str, set[str], set[str], bool]] = {
+    "git.history": ("source", {"repo"}, {"path", "tag"}, False),
+    "notes.read": ("source", set(), {"path"}, False),
+    "notes.sum": ("analysis", {"from"}, set(), False),
+    "notes.write": ("draft", set(), {"text"}, False),
+    "notes.check": ("check", set(), set(), False),
 }
 EFFECTS = {"git.tag": True, "files.write": True, "shell.run": False}
 TOOLS = ("files.read", "shell.run")

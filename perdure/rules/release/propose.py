@@ -27,6 +27,7 @@ from perdure.rules.release.sources import CHANGES, FILES
 from perdure.rules.release.tags import parse_tag_form
 from perdure.rules.release.type_map import find_map
 from perdure.rules.release.versions import VersionScheme, find_scheme
+from perdure.rules.release.wording import WORDING
 
 NAME = PROPOSE
 
@@ -151,4 +152,5 @@ RULE = Rule(
     takes=frozenset({"scheme", "version", "pre"}),
     about="Entries with sources, and the next version with reasons.",
     check_edits=find_edit_problems,
+    refinement=WORDING,
 )
