@@ -10,7 +10,7 @@ from perdure.policy.templates import parse_template
 _TEMPLATES = Path(__file__).parent / "templates"
 
 _EFFECT_CALLS = {"check": 2, "probe": 1, "do": 1, "verify": 1}
-"""Calls of one effect in one application: a check when it is opened, everything in the attempt."""
+"""Calls of one effect in one application: a check when it is opened (not of the first), everything in the attempt."""
 
 _LEDGER_CALLS_OF_EFFECT = ("begin_effect", "finish_effect")
 
@@ -18,7 +18,6 @@ _LEDGER_CALLS = (
     "admit_job",
     "record_plan",
     "open_gate",
-    "grant_permit",
     "close_gate",
     "close_application",
 )
@@ -27,17 +26,17 @@ _WHEN = ("before", "after")
 
 
 def kinds_of(template: str, *, undone: bool = False) -> list[str]:
-    """Kinds of effect that a template of the sweeps has; ``undone``: without those that cannot be taken back."""
+    """Kinds of effect of a template of the sweeps in its order; ``undone``: without those that cannot be taken back."""
     path = _TEMPLATES / f"{template}.yaml"
     steps = parse_template(path.read_text(), path=path.name).apply
-    return sorted({step.effect for step in steps if not (undone and step.irreversible)})
+    return list(dict.fromkeys(step.effect for step in steps if not (undone and step.irreversible)))
 
 
 def apply_points(kinds: Iterable[str]) -> list[str]:
     """Kill points while a plan with one effect of each kind is applied."""
     points: list[str] = []
-    for kind in kinds:
-        for call, times in _EFFECT_CALLS.items():
+    for position, kind in enumerate(kinds):
+        for call, times in (_EFFECT_CALLS | ({} if position else {"check": 1})).items():
             points += [f"effect.{call}[{kind}]#{nth}:{when}" for nth in range(1, times + 1) for when in _WHEN]
         points += [f"ledger.{call}[{kind}]#1:{when}" for call in _LEDGER_CALLS_OF_EFFECT for when in _WHEN]
     return points

@@ -210,10 +210,10 @@ def test_withdrawn_before_the_first_effect(working: Installation, small: Small) 
     small.assert_applied_once()
 
 
-def test_withdrawn_before_the_permit(working: Installation, small: Small) -> None:
-    """An approval withdrawn after the gate has closed and before there is a permit: the job lives and asks again."""
+def test_withdrawn_while_the_gate_closes(working: Installation, small: Small) -> None:
+    """An approval withdrawn while its gate closes leaves it open: no moment lies between its end and its permit."""
     job = working.waiting(small.start(working))
-    with owner(working) as one, owner(working) as other, held(working, "ledger.grant_permit:before") as hold:
+    with owner(working) as one, owner(working) as other, held(working, "ledger.close_gate:before") as hold:
         with ThreadPoolExecutor(2) as pool, working.ledger() as ledger:
             yes = pool.submit(one.decide, job.digest, "approve")
             hold.wait()
@@ -221,8 +221,11 @@ def test_withdrawn_before_the_permit(working: Installation, small: Small) -> Non
             wait_until(lambda: len(ledger.decisions(digest=job.digest)) == 2, "the withdrawal to be recorded")
             hold.release()
         assert [yes.result().status_code, back.result().status_code] == [200, 200]
-    asked_again(working, job, job.digest)
+    assert working.job(job).phase is JobPhase.waiting
     small.assert_untouched()
+    working.decide(job.digest, "approve")
+    working.done(job)
+    small.assert_applied_once()
 
 
 def test_withdrawn_after_the_first_effect_began(working: Installation, small: Small) -> None:
