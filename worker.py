@@ -27,6 +27,7 @@ from activities.agent_prompts import Prompts
 from activities.agents import AgentActivities
 from activities.analysis import AnalysisActivities
 from activities.applying import Applier
+from activities.checkpointing import CheckpointKeeper
 from activities.claims import ClaimActivities
 from activities.effects import EffectActivities
 from activities.histories import HistoryActivities
@@ -55,6 +56,7 @@ from perdure.scratch import sweep_scratch
 from perdure.settings import Settings, read_named_tools, read_secret
 from perdure.store.agents import Agents
 from perdure.store.blobs import BlobStore
+from perdure.store.checkpoints import CheckpointLog
 from perdure.store.ledger import Ledger
 from perdure.store.live import LiveTexts
 from perdure.store.signing import public_keys
@@ -121,7 +123,7 @@ def build_activities(
     gates, sandbox = LedgerActivities(ledger, blobs, decisions), functools.cache(Sandbox.find)
     drafts = WorkspaceActivities(tools, settings.workspaces, sandbox)
     desk = AgentDesk(ledger, blobs, decisions, agents, models, agent_tools, settings.workspaces)
-    texts = LiveTexts(settings.live)
+    keeper, texts = CheckpointKeeper(desk, CheckpointLog(ledger.database)), LiveTexts(settings.live)
     texts.sweep()
     loop, templates = ModelLoop(), Path(__file__).parent / "templates"
     prompts = Prompts(templates)
@@ -134,7 +136,7 @@ def build_activities(
         ClosingActivities(desk, drafts),
         ModelActivities(desk, loop, texts.begin),
         SummaryActivities(desk, loop, templates),
-        ToolActivities(desk, CallAsker(desk, gates.end_gate), sandbox),
+        ToolActivities(desk, CallAsker(desk, gates.end_gate), keeper, sandbox),
         PlanActivities(tools, effects, undo, settings.workspaces),
         EffectActivities(ledger, blobs, decisions, effects, applier),
         HistoryActivities(client, ledger, blobs),

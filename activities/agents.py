@@ -141,7 +141,7 @@ class AgentActivities:
         return start_agent(self._desk, self._spec(reader, work, step, position), reader.template.budget)
 
     def _spec(self, reader: JobReader, work: WorkspaceInput, step: DraftStep, position: int) -> AgentSpec:
-        _, base = base_of(reader)
+        repository, base = base_of(reader)
         tools = {name: self._desk.tools[name] for name in step.tools if name in self._desk.tools}
         missing = sorted(set(step.tools) - set(tools))
         if missing:
@@ -168,6 +168,7 @@ class AgentActivities:
             limits=limits_of(step.limits),
             on_limit="ask" if step.on_failure == "ask" else "end",
             base_commit=base,
+            repository=str(repository.place),
             requester=reader.spec.requester,
             template=reader.spec.template,
             template_digest=reader.spec.template_digest,

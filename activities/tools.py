@@ -12,6 +12,7 @@ from temporalio import activity
 
 from activities.agent_asking import CallAsker
 from activities.agent_desk import AgentDesk, asked, now
+from activities.checkpointing import CheckpointKeeper
 from activities.running import in_thread, is_stopped
 from perdure.contracts import names
 from perdure.contracts.agent import CallQuestion, CallVerdict, Dial, ToolOutcome
@@ -32,8 +33,9 @@ from perdure.tools.guard import Guard
 class ToolActivities:
     """Runs the calls of agents."""
 
-    def __init__(self, desk: AgentDesk, asker: CallAsker, sandbox: Any) -> None:
+    def __init__(self, desk: AgentDesk, asker: CallAsker, keeper: CheckpointKeeper, sandbox: Any) -> None:
         self._desk = desk
+        self._keeper = keeper
         self._asker = asker
         self._sandbox = sandbox
         self._guard = Guard(desk.tools)
@@ -124,12 +126,15 @@ class ToolActivities:
         if tool.spec.effect_class == "read" and not record.digest:
             return self._end(question, part, record, self._call(tool, part, context))
         begun = self._desk.agents.begin_call(question.agent_id, record, at=now())
-        if begun.attempts > 1 and not tool.spec.may_repeat:
-            return self._end(question, part, begun, _find_out(tool, part.arguments, context))
         # Calls of one answer run beside each other; those that write do it one after the other.
         lock = self._writing.setdefault(question.agent_id, threading.Lock())
         with lock:
-            outcome = self._call(tool, part, context)
+            if begun.attempts > 1 and not tool.spec.may_repeat:
+                outcome = _find_out(tool, part.arguments, context)
+            else:
+                outcome = self._call(tool, part, context)
+            if outcome.changed or outcome.status == "unknown":
+                self._keeper.keep(spec, begun)
         return self._end(question, part, begun, outcome)
 
     def _call(self, tool: Tool, part: CallPart, context: ToolContext) -> ToolOutcome:

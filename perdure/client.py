@@ -43,8 +43,10 @@ from perdure.intake import Intake
 from perdure.policy.authorize import Principal, Right, authorize
 from perdure.recovering import recover
 from perdure.runtime.messenger import Messenger
+from perdure.snapshots import Snapshots
 from perdure.steering import Steerer
 from perdure.store.blobs import BlobStore
+from perdure.store.checkpoints import CheckpointLog
 from perdure.store.ledger import Ledger
 from perdure.store.live import LiveTexts
 from perdure.store.reading import Reader
@@ -99,6 +101,7 @@ class Client:
         self._decider = decider
         self.steerer = Steerer(ledger, blobs, decider)
         self.turns = TurnReader(ledger.database)
+        self.snapshots = Snapshots(CheckpointLog(ledger.database), blobs)
         self._texts = texts
         self._auditor = auditor
         self._is_embedded = is_embedded

@@ -11,6 +11,7 @@ from fastapi.responses import StreamingResponse
 
 from perdure.api.asking import Asked, Asking
 from perdure.api.jobs import Ref
+from perdure.contracts.checkpoints import CheckpointView
 from perdure.contracts.http import AgentView, SteerRequest
 from perdure.contracts.watching import LiveView, TranscriptLine, TurnView
 
@@ -48,6 +49,25 @@ async def read_transcript(
     return await client.read(
         principal, lambda: client.turns.transcript(client.ledger.job(ref).job_id, agent, start=start, limit=limit)
     )
+
+
+@router.get("/checkpoints")
+async def list_checkpoints(ref: Ref, client: Asked, principal: Asking) -> list[CheckpointView]:
+    """The checkpoints of a job's workspace, oldest first: one after each call that wrote."""
+    return await client.read(principal, lambda: client.snapshots.of_job(client.ledger.job(ref).job_id))
+
+
+@router.get("/checkpoints/diff", response_class=StreamingResponse)
+async def diff_checkpoints(
+    ref: Ref,
+    client: Asked,
+    principal: Asking,
+    old: Annotated[int, Query(ge=0)] = 0,
+    new: Annotated[int, Query(ge=0, description="0: the last one")] = 0,
+) -> StreamingResponse:
+    """What differs between two checkpoints, as text; 0 is the base. Without its last chunk it broke off."""
+    pieces = await client.read(principal, lambda: client.snapshots.stream_diff(client.ledger.job(ref).job_id, old, new))
+    return StreamingResponse(pieces, media_type="text/plain; charset=utf-8")
 
 
 @router.get("/live", response_class=StreamingResponse)

@@ -44,6 +44,8 @@ COMMANDS: Sections = {
         "jobs": Entry("perdure.cli.jobs:jobs", "List jobs and where they are."),
         "show": Entry("perdure.cli.show:show", "Show one job, live, stage by stage."),
         "logs": Entry("perdure.cli.logs:logs", "Print a job's records from the ledger."),
+        "checkpoints": Entry("perdure.cli.checkpoints:checkpoints", "List what an agent's calls changed, one by one."),
+        "diff": Entry("perdure.cli.checkpoints:diff", "Show what changed between two checkpoints."),
         "artifacts": Entry("perdure.cli.artifacts:artifacts", "List or fetch what a job's stages gave."),
         "audit": Entry("perdure.cli.audit:audit", "Check the evidence; export and verify it offline."),
     },

@@ -47,7 +47,7 @@ def review_lines(paper: Paper, review: Review, door: Door, *, diff: bool = True)
     yield from _section(paper, "Since the last plan", [[line] for line in review.since_previous.splitlines()])
     if diff and review.since_previous_left_out_bytes:
         lines = door.stream_lines("/v1/diff", digest=review.digest, since_previous=True)
-        yield from _paint_diff(paper, lines)
+        yield from paint_diff(paper, lines)
     if diff and has_diff(review):
         yield from _title(paper, f"Diff   {size_of(review)}")
         yield from diff_lines(paper, review, door)
@@ -58,9 +58,9 @@ def review_lines(paper: Paper, review: Review, door: Door, *, diff: bool = True)
 def diff_lines(paper: Paper, review: Review, door: Door) -> Iterator[str]:
     """Give the whole diff line by line, coloured as people know it; one that is not in the review as it comes."""
     if review.diff:
-        yield from _paint_diff(paper, review.diff.removesuffix("\n").split("\n"))
+        yield from paint_diff(paper, review.diff.removesuffix("\n").split("\n"))
     elif review.diff_bytes:
-        yield from _paint_diff(paper, door.stream_lines("/v1/diff", digest=review.digest))
+        yield from paint_diff(paper, door.stream_lines("/v1/diff", digest=review.digest))
 
 
 def has_diff(review: Review) -> bool:
@@ -68,7 +68,8 @@ def has_diff(review: Review) -> bool:
     return bool(review.diff or review.diff_bytes)
 
 
-def _paint_diff(paper: Paper, lines: Iterable[str]) -> Iterator[str]:
+def paint_diff(paper: Paper, lines: Iterable[str]) -> Iterator[str]:
+    """Colour the lines of a diff."""
     for line in lines:
         yield paper.code(line, _diff_style(line))
 

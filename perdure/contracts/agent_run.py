@@ -71,6 +71,8 @@ class AgentSpec(Contract):
     on_limit: Literal["end", "ask"] = "end"
     """``ask``: where a limit is met it parks and a person may give more."""
     base_commit: str = ""
+    repository: str = ""
+    """Place of the repository that has the base; empty with no workspace."""
     requester: str
     template: str
     template_digest: Digest

@@ -1,0 +1,34 @@
+"""What is known of a workspace's checkpoints: in the ledger, over the API and on the screen."""
+
+from __future__ import annotations
+
+from perdure.contracts.base import BlobRef, Contract, UtcTime
+
+
+class CheckpointRecord(Contract):
+    """One checkpoint as the ledger keeps it."""
+
+    agent_id: str
+    turn: int
+    position: int
+    """Of the call in its turn, from 0."""
+    tool: str
+    commit: str
+    """Id of the snapshot; its parent is the checkpoint before, or the base."""
+    parent: str
+    pack: BlobRef
+    """A git pack of what neither the parent nor the base's repository has."""
+    base: str
+    repository: str
+    """Place of the repository that has the base's objects."""
+    changed: int
+    """Paths that differ from the checkpoint before."""
+    left_out: int = 0
+    """Paths that are not kept: pipes, sockets, what cannot be read."""
+
+
+class CheckpointView(CheckpointRecord):
+    """A checkpoint with its number in the job, from 1."""
+
+    number: int
+    at: UtcTime
