@@ -106,4 +106,11 @@ def _records(agent_id: str, summary: SummaryRecord) -> tuple[Message, ...]:
 
 
 def _size(tools: tuple[ToolSpec, ...]) -> int:
-    return sum(len(tool.description) + len(json.dumps(tool.parameters)) for tool in tools) // 4
+    """About how many tokens the tools' definitions take, by name and version: every turn asks."""
+    key = tuple((tool.name, tool.version) for tool in tools)
+    if key not in _SIZES:
+        _SIZES[key] = sum(len(tool.description) + len(json.dumps(tool.parameters)) for tool in tools) // 4
+    return _SIZES[key]
+
+
+_SIZES: dict[tuple[tuple[str, str], ...], int] = {}

@@ -83,7 +83,7 @@ class Decisions:
         return weigh(plan, digest, self._verified(signed), now=now)
 
     def _verified(self, found: Sequence[SignedDecision]) -> list[Decision]:
-        keys = self._public_keys()
+        keys = self._public_keys() if found else {}
         return [signed.decision for signed in found if verify(signed, keys)]
 
 

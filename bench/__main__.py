@@ -10,6 +10,7 @@ from contextlib import ExitStack
 from datetime import UTC, datetime
 
 from bench import report
+from bench.agents.room import TURNS, measure_agents
 from bench.commands import measure_commands
 from bench.crashes import measure_kills
 from bench.home import Home, running_home
@@ -24,6 +25,7 @@ ROOMS = {
     "kill": "After SIGKILL of the worker",
     "rest": "At rest",
     "sizes": "Sizes",
+    "agents": "Agents",
     "commands": "Commands and imports",
 }
 
@@ -34,7 +36,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     now, about = datetime.now(UTC), report.machine()
     for part in ("perdure", "workflows", "activities", "worker.py"):
         _compile(part)
-    rooms = _measure(options.rooms or list(ROOMS), options.runs)
+    rooms = _measure(options.rooms or list(ROOMS), options.runs, options.turns)
     print(report.table(rooms))
     quiet = report.is_quiet(rooms)
     print(f"\nAll runs: {report.write_json(rooms, about, now).relative_to(ROOT)}")
@@ -52,6 +54,7 @@ def _parse(arguments: Sequence[str] | None) -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="python -m bench", description="Measure Perdure with real processes.")
     parser.add_argument("rooms", nargs="*", metavar="ROOM", help=f"what to measure: {', '.join(ROOMS)}; default: all")
     parser.add_argument("--runs", type=int, default=5, metavar="N", help="runs of all that varies (default 5)")
+    parser.add_argument("--turns", type=int, default=TURNS, metavar="N", help=f"of one agent (default {TURNS})")
     parser.add_argument("--page", action="store_true", help="write bench/RESULTS.md too")
     options = parser.parse_args(arguments)
     if unknown := set(options.rooms) - set(ROOMS):
@@ -59,7 +62,7 @@ def _parse(arguments: Sequence[str] | None) -> argparse.Namespace:
     return options
 
 
-def _measure(wanted: Sequence[str], runs: int) -> dict[str, list[Figure]]:
+def _measure(wanted: Sequence[str], runs: int, turns: int) -> dict[str, list[Figure]]:
     """Measure room by room; those that need an installation share one."""
     found: dict[str, list[Figure]] = {}
     with ExitStack() as stack:
@@ -77,6 +80,7 @@ def _measure(wanted: Sequence[str], runs: int) -> dict[str, list[Figure]]:
             "kill": lambda: measure_kills(home(), runs, _say),
             "rest": lambda: measure_rest(home(), _say),
             "sizes": lambda: [*measure_huge_diff(home(), _say), *measure_parked(home(), runs, _say)],
+            "agents": lambda: measure_agents(home(), min(runs, 3), _say, turns=turns),
             "commands": lambda: measure_commands(home(), runs, _say),
         }
         for room, measure in measures.items():

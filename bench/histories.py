@@ -49,10 +49,10 @@ class History:
 
 
 async def read_histories(address: str, job_id: str) -> list[History]:
-    """Every execution of a job: its own runs, gates and applications, and its thread."""
+    """Every execution of a job: its own runs, gates, applications and agents, and its thread."""
     client = await Client.connect(address)
     job = names.JobId.parse(job_id)
-    ids = [f"{kind}/{job.thread}/{job.request}" for kind in ("job", "gate", "apply")]
+    ids = [f"{kind}/{job.thread}/{job.request}" for kind in ("job", "gate", "apply", "agent")]
     query = " OR ".join(f"WorkflowId STARTS_WITH '{start}'" for start in (*ids, names.thread_id(job.thread)))
     found = []
     async for execution in client.list_workflows(query):

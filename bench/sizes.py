@@ -58,7 +58,7 @@ def measure_parked(home: Home, runs: int, say: Callable[[str], None]) -> list[Fi
     samples = Samples()
     for number in range(runs):
         project = copy_project(made, home.folder / "parked", f"copy-{number}")
-        before = _stored_kb(home.data)
+        before = stored_kb(home.data)
         job_id = home.submit("release", project.path)
         home.ledger.wait(job_id, "job.phase", phase="waiting")
         waiting = [history for history in _without_thread(_read(home, job_id)) if history.is_open]
@@ -69,7 +69,7 @@ def measure_parked(home: Home, runs: int, say: Callable[[str], None]) -> list[Fi
         )
         home.approve(home.digest(job_id))
         home.ledger.wait(job_id, "history.archived", limit=120)
-        after = _stored_kb(home.data)
+        after = stored_kb(home.data)
         samples.add(ledger=after["ledger"] - before["ledger"], blobs=after["blobs"] - before["blobs"])
     return [
         samples.figure("executions", "parked job: open executions", "", note="the job and its gate"),
@@ -91,7 +91,7 @@ def _without_thread(histories: list[History]) -> list[History]:
     return [history for history in histories if not history.workflow_id.startswith("thread/")]
 
 
-def _stored_kb(data: Path) -> dict[str, float]:
+def stored_kb(data: Path) -> dict[str, float]:
     """Used pages of the ledger (not its file, which grows in steps) and bytes of all blobs."""
     database = sqlite3.connect(f"file:{data / 'ledger.db'}?mode=ro", uri=True)
     try:

@@ -52,9 +52,7 @@ class Models:
     @classmethod
     def of(cls, settings: Settings) -> Models:
         """Models of an installation. Its settings file is read at each question: a change counts from the next one."""
-        return cls(
-            lambda: read_config(settings, "models"), lambda name: read_secret(settings, name), str(settings.config)
-        )
+        return cls(_table_of(settings), lambda name: read_secret(settings, name), str(settings.config))
 
     @property
     def configured(self) -> Configured:
@@ -154,6 +152,24 @@ class Models:
     def _output_tokens(self, model: ConfiguredModel, request: ModelRequest) -> int:
         known = facts_of(model).max_output_tokens
         return min(request.max_output_tokens or known, known)
+
+
+def _table_of(settings: Settings) -> Callable[[], Mapping[str, Any]]:
+    """Reads the table of models, anew when the file is another one: a turn asks for it four times."""
+    kept: tuple[tuple[int, int, int], Mapping[str, Any]] | None = None
+
+    def read() -> Mapping[str, Any]:
+        nonlocal kept
+        try:
+            about = settings.config.stat()
+        except OSError:
+            return read_config(settings, "models")
+        mark = (about.st_ino, about.st_mtime_ns, about.st_size)
+        if kept is None or kept[0] != mark:
+            kept = mark, read_config(settings, "models")
+        return kept[1]
+
+    return read
 
 
 def _answer(question: Question, reading: Reading, notes: list[str]) -> ModelAnswer:

@@ -16,7 +16,7 @@ import hashlib
 import json
 import logging
 import os
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
@@ -104,9 +104,13 @@ def _begin(folder: Path, info: activity.Info, process: str) -> Path:
         process=process,
     )
     path = folder / (hashlib.sha256(info.task_token).hexdigest()[:32] + END)
+    text = json.dumps(vars(entry))
     try:
-        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-        write_whole(path, json.dumps(asdict(entry)))
+        try:
+            write_whole(path, text)
+        except FileNotFoundError:
+            folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+            write_whole(path, text)
     except OSError as error:
         log.warning("activity %s of %s is not in the journal: %s", info.activity_type, info.workflow_id, error)
     return path

@@ -116,8 +116,9 @@ def write_whole(path: Path, text: str) -> None:
         with os.fdopen(os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w") as file:
             file.write(text)
         draft.replace(path)
-    finally:
+    except BaseException:
         draft.unlink(missing_ok=True)
+        raise
 
 
 def take_lock(path: Path) -> int | None:

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import Connection, Row, select
+from sqlalchemy import Connection, Row, bindparam, select
 
 from perdure.contracts.agent import AgentEnd, CallTrace, Spent
 from perdure.contracts.agent_run import CallRecord, SummaryRecord, TurnRecord
@@ -15,6 +15,19 @@ from perdure.contracts.decisions import MESSAGES
 from perdure.errors import NotFound
 from perdure.store import schema
 from perdure.store.chain import time_of
+
+# Made once: building a statement costs more than asking it, and every turn asks these.
+_AGENT = select(schema.agents).where(schema.agents.c.agent_id == bindparam("agent"))
+_UNDELIVERED = (
+    select(schema.decisions.c.id)
+    .outerjoin(schema.deliveries, schema.deliveries.c.decision_id == schema.decisions.c.id)
+    .where(
+        schema.decisions.c.job_id == bindparam("job"),
+        schema.decisions.c.kind.in_(MESSAGES),
+        schema.deliveries.c.decision_id.is_(None),
+    )
+    .order_by(schema.decisions.c.position)
+)
 
 
 @dataclass(frozen=True)
@@ -67,14 +80,20 @@ class AgentLook:
 
 def trace_of(record: CallRecord) -> CallTrace:
     """Return a finished call as loop detection sees it."""
-    about = record.model_dump(include={"turn", "tool", "arguments_hash", "answer_hash", "status", "changed"})
-    return CallTrace.model_validate(about)
+    assert record.status not in ("", "waits")
+    return CallTrace(
+        turn=record.turn,
+        tool=record.tool,
+        arguments_hash=record.arguments_hash,
+        answer_hash=record.answer_hash,
+        status=record.status,
+        changed=record.changed,
+    )
 
 
 def find_agent(connection: Connection, agent_id: str) -> AgentRow | None:
     """Return an agent, if there is one."""
-    agents = schema.agents
-    row = connection.execute(select(agents).where(agents.c.agent_id == agent_id)).one_or_none()
+    row = connection.execute(_AGENT, {"agent": agent_id}).one_or_none()
     return agent_of(row) if row is not None else None
 
 
@@ -100,18 +119,7 @@ def has_open_agent(connection: Connection, job_id: str) -> bool:
 
 def undelivered(connection: Connection, job_id: str) -> list[str]:
     """Return ids of people's messages to a job that no request has held yet, oldest first."""
-    decisions, deliveries = schema.decisions, schema.deliveries
-    query = (
-        select(decisions.c.id)
-        .outerjoin(deliveries, deliveries.c.decision_id == decisions.c.id)
-        .where(
-            decisions.c.job_id == job_id,
-            decisions.c.kind.in_(MESSAGES),
-            deliveries.c.decision_id.is_(None),
-        )
-        .order_by(decisions.c.position)
-    )
-    return list(connection.execute(query).scalars())
+    return list(connection.execute(_UNDELIVERED, {"job": job_id}).scalars())
 
 
 def get_agent(connection: Connection, agent_id: str) -> AgentRow:

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import Connection, func, insert, select, update
+from sqlalchemy import Boolean, Connection, bindparam, func, insert, or_, select, update
 
 from perdure.contracts.agent import AgentEnd
 from perdure.contracts.agent_run import AgentSpec, AgentStanding, CallRecord, TurnRecord
@@ -33,6 +33,31 @@ from perdure.store.transcripts import (
 )
 
 _AGENT = "agent"
+
+# Made once: building a statement costs more than asking it, and every turn asks these.
+_ONE_CALL_MORE = (
+    update(schema.agents).where(schema.agents.c.agent_id == bindparam("agent")).values(calls=schema.agents.c.calls + 1)
+)
+_ONE_TURN = select(schema.agent_turns.c.body).where(
+    schema.agent_turns.c.agent_id == bindparam("agent"), schema.agent_turns.c.turn == bindparam("number_of_turn")
+)
+_ADD_TURN = insert(schema.agent_turns)
+_ADD_CALL = insert(schema.agent_calls)
+_CHANGE_CALL = (
+    update(schema.agent_calls)
+    .where(schema.agent_calls.c.key == bindparam("call"))
+    .values(state=bindparam("new_state"), body=bindparam("new_body"), at=bindparam("new_at"))
+)
+_SPEND = (
+    update(schema.agents)
+    .where(schema.agents.c.agent_id == bindparam("agent"))
+    .values(
+        turns=schema.agents.c.turns + 1,
+        tokens=schema.agents.c.tokens + bindparam("more_tokens"),
+        cost_microdollars=schema.agents.c.cost_microdollars + bindparam("more_cost"),
+        unknown_cost=or_(schema.agents.c.unknown_cost, bindparam("unknown", type_=Boolean)),
+    )
+)
 
 
 class Agents:
@@ -86,7 +111,7 @@ class Agents:
         """Return what a turn has to know, with the newest ``last`` calls. Raises ``NotFound``."""
         with self._database.read() as connection:
             row = get_agent(connection, agent_id)
-            records = {record.turn: record for record in find_turns(connection, agent_id, (turn - 1, turn))}
+            records = {record.turn: record for record in find_turns(connection, agent_id, turn - 1, turn)}
             return AgentLook(
                 row=row,
                 record=records.get(turn),
@@ -101,7 +126,8 @@ class Agents:
     def add_lines(self, agent_id: str, lines: Sequence[Line], *, at: datetime) -> None:
         """Write messages that belong to no call and no answer."""
         with self._database.write() as connection:
-            append_lines(connection, agent_id, lines, at)
+            added = append_lines(connection, agent_id, lines, at)
+        self.transcripts.remember(agent_id, added)
 
     def deliver(
         self, agent_id: str, turn: int, lines: Sequence[Line], decision_ids: Sequence[str], *, at: datetime
@@ -109,9 +135,10 @@ class Agents:
         """Write what is new for a request, people's messages with the record that this turn delivers them."""
         with self._database.write() as connection:
             agent = get_agent(connection, agent_id)
-            append_lines(connection, agent_id, lines, at)
+            added = append_lines(connection, agent_id, lines, at)
             for decision_id in decision_ids:
                 _write_delivery(connection, agent, turn, decision_id, at)
+        self.transcripts.remember(agent_id, added)
 
     def end_turn(
         self, agent_id: str, record: TurnRecord, answer: Line, refused: Sequence[Line], *, at: datetime
@@ -120,24 +147,22 @@ class Agents:
 
         An earlier answer of the same turn stands, and is returned.
         """
-        turns, agents = schema.agent_turns, schema.agents
         with self._database.write() as connection:
-            query = select(turns.c.body).where(turns.c.agent_id == agent_id, turns.c.turn == record.turn)
-            body = connection.execute(query).scalar_one_or_none()
+            about = {"agent": agent_id, "number_of_turn": record.turn}
+            body = connection.execute(_ONE_TURN, about).scalar_one_or_none()
             if body is not None:
                 return TurnRecord.model_validate_json(body)
-            append_lines(connection, agent_id, [answer, *refused], at)
+            added = append_lines(connection, agent_id, [answer, *refused], at)
             values = {"turn": record.turn, "number": record.number, "body": record.model_dump_json()}
-            connection.execute(insert(turns).values(agent_id=agent_id, at=time_text(at), **values))
-            tokens = (record.usage.input_tokens or 0) + (record.usage.output_tokens or 0)
-            spent: dict[str, Any] = {
-                "turns": agents.c.turns + 1,
-                "tokens": agents.c.tokens + tokens,
-                "cost_microdollars": agents.c.cost_microdollars + (record.cost_microdollars or 0),
+            connection.execute(_ADD_TURN, {"agent_id": agent_id, "at": time_text(at), **values})
+            spent = {
+                "agent": agent_id,
+                "more_tokens": (record.usage.input_tokens or 0) + (record.usage.output_tokens or 0),
+                "more_cost": record.cost_microdollars or 0,
+                "unknown": record.cost_microdollars is None,
             }
-            if record.cost_microdollars is None:
-                spent["unknown_cost"] = True
-            connection.execute(update(agents).where(agents.c.agent_id == agent_id).values(**spent))
+            connection.execute(_SPEND, spent)
+        self.transcripts.remember(agent_id, added)
         return record
 
     def begin_call(self, agent_id: str, record: CallRecord, *, at: datetime) -> CallRecord:
@@ -161,15 +186,15 @@ class Agents:
 
     def end_call(self, agent_id: str, record: CallRecord, line: Line, *, at: datetime) -> CallRecord:
         """Write how a call ended, with its message; an earlier end stands, and is returned."""
-        agents = schema.agents
         with self._database.write() as connection:
             found = find_call(connection, record.key)
             if found is not None and found.status not in ("", "waits"):
                 return found
-            append_lines(connection, agent_id, [line], at)
+            added = append_lines(connection, agent_id, [line], at)
             ended = record.model_copy(update={"ended_at": at})
             _write_call(connection, agent_id, ended, "denied" if ended.status == "denied" else "ended", at)
-            connection.execute(update(agents).where(agents.c.agent_id == agent_id).values(calls=agents.c.calls + 1))
+            connection.execute(_ONE_CALL_MORE, {"agent": agent_id})
+        self.transcripts.remember(agent_id, added)
         return ended
 
     def undelivered(self, job_id: str) -> list[str]:
@@ -269,12 +294,11 @@ def _write_delivery(connection: Connection, agent: AgentRow, turn: int, decision
 
 
 def _write_call(connection: Connection, agent_id: str, record: CallRecord, state: str, at: datetime) -> None:
-    calls = schema.agent_calls
-    values = {"state": state, "body": record.model_dump_json(), "at": time_text(at)}
-    changed = connection.execute(update(calls).where(calls.c.key == record.key).values(**values)).rowcount
-    if not changed:
-        about = {"turn": record.turn, "position": record.position, "tool": record.tool}
-        connection.execute(insert(calls).values(key=record.key, agent_id=agent_id, **about, **values))
+    body, at_text = record.model_dump_json(), time_text(at)
+    changed = {"call": record.key, "new_state": state, "new_body": body, "new_at": at_text}
+    if not connection.execute(_CHANGE_CALL, changed).rowcount:
+        about = {"turn": record.turn, "position": record.position, "tool": record.tool, "state": state}
+        connection.execute(_ADD_CALL, {"key": record.key, "agent_id": agent_id, "body": body, "at": at_text, **about})
 
 
 def _write_end(connection: Connection, row: AgentRow, end: AgentEnd, result: BlobRef | None, at: datetime) -> None:

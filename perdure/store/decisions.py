@@ -209,5 +209,7 @@ def _take_effect(connection: Connection, decision: Decision, position: int) -> N
 
 def _signed(connection: Connection, rows: Iterable[Row[Any]]) -> list[SignedDecision]:
     positions = [row.position for row in rows]
+    if not positions:
+        return []
     bodies = bodies_of(connection, positions)
     return [SignedDecision.model_validate(bodies[position]) for position in positions if position in bodies]

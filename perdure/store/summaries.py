@@ -4,13 +4,21 @@ from __future__ import annotations
 
 from datetime import datetime
 
-from sqlalchemy import Connection, insert, select, update
+from sqlalchemy import Connection, bindparam, insert, select, update
 
 from perdure.contracts.agent import Spent
 from perdure.contracts.agent_run import SummaryRecord
 from perdure.store import schema
 from perdure.store.chain import time_text
 from perdure.store.database import Database
+
+_NEWEST = (
+    select(schema.agent_summaries.c.body)
+    .where(schema.agent_summaries.c.agent_id == bindparam("agent"), schema.agent_summaries.c.body != "")
+    .order_by(schema.agent_summaries.c.until.desc())
+    .limit(1)
+)
+"""Made once: every turn asks it."""
 
 
 class Summaries:
@@ -75,9 +83,7 @@ class Summaries:
 
 def newest_summary(connection: Connection, agent_id: str) -> SummaryRecord | None:
     """Return an agent's newest summary that was made."""
-    table = schema.agent_summaries
-    query = select(table.c.body).where(table.c.agent_id == agent_id, table.c.body != "")
-    body = connection.execute(query.order_by(table.c.until.desc()).limit(1)).scalar_one_or_none()
+    body = connection.execute(_NEWEST, {"agent": agent_id}).scalar_one_or_none()
     return SummaryRecord.model_validate_json(body) if body is not None else None
 
 

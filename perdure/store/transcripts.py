@@ -7,10 +7,11 @@ from collections import OrderedDict
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
+from functools import lru_cache
 from threading import Lock
 from typing import Any
 
-from sqlalchemy import Connection, func, insert, or_, select
+from sqlalchemy import Connection, bindparam, func, insert, or_, select
 
 from perdure.contracts.agent_run import CallRecord, TurnRecord
 from perdure.contracts.messages import Message, Part, estimate_tokens
@@ -21,6 +22,34 @@ from perdure.store.database import Database
 
 WARM_AGENTS = 64
 """Transcripts kept in memory, the least lately used goes first."""
+
+# Made once: building a statement costs more than asking it, and every turn asks these.
+_LINES, _TURNS, _CALLS = schema.transcript, schema.agent_turns, schema.agent_calls
+_COUNT = select(func.count()).select_from(_LINES).where(_LINES.c.agent_id == bindparam("agent"))
+_TWO_TURNS = select(_TURNS.c.body).where(
+    _TURNS.c.agent_id == bindparam("agent"), _TURNS.c.turn.between(bindparam("first"), bindparam("last"))
+)
+_NEWEST_CALLS = (
+    select(_CALLS.c.body)
+    .where(_CALLS.c.agent_id == bindparam("agent"))
+    .order_by(_CALLS.c.turn.desc(), _CALLS.c.position.desc())
+    .limit(bindparam("last"))
+)
+_CALL = select(_CALLS.c.body).where(_CALLS.c.key == bindparam("call"))
+_TOLD = (
+    select(_LINES.c.number, _LINES.c.key)
+    .where(
+        _LINES.c.agent_id == bindparam("agent"),
+        or_(*(_LINES.c.key.startswith(f"{kind}/") for kind in ("loop", "more", "say", "repair"))),
+    )
+    .order_by(_LINES.c.number)
+)
+_LINE = select(_LINES.c.number, _LINES.c.key).where(
+    _LINES.c.agent_id == bindparam("agent"),
+    (_LINES.c.key == bindparam("line_key")) | (_LINES.c.number == bindparam("line_number")),
+)
+_ADD_LINE = insert(_LINES)
+_ALL = 1_000_000_000
 
 
 @dataclass(frozen=True)
@@ -38,6 +67,13 @@ class _Warm:
     """The messages of one agent that were read or written, from number 0 without a gap."""
 
     messages: list[Message] = field(default_factory=list)
+    ahead: dict[int, Message] = field(default_factory=dict)
+    """Written by this process, and not yet joined: calls of one answer end in any order."""
+
+    def join(self) -> None:
+        """Take over what lies ahead without a gap."""
+        while (message := self.ahead.pop(len(self.messages), None)) is not None:
+            self.messages.append(message)
 
 
 class Transcripts:
@@ -76,9 +112,22 @@ class Transcripts:
         with self._lock:
             warm = self._warm.setdefault(agent_id, _Warm())
             warm.messages.extend(new[len(warm.messages) - have :])
+            warm.ahead = {number: message for number, message in warm.ahead.items() if number >= len(warm.messages)}
+            warm.join()
             self._warm.move_to_end(agent_id)
             while len(self._warm) > WARM_AGENTS:
                 self._warm.popitem(last=False)
+
+    def remember(self, agent_id: str, lines: Sequence[Line]) -> None:
+        """Keep messages that this process has written just now, so that no turn reads its own words back."""
+        with self._lock:
+            warm = self._warm.get(agent_id)
+            if warm is None:
+                return  # the next turn reads it whole
+            for line in lines:
+                if line.number >= len(warm.messages):
+                    warm.ahead[line.number] = line.message
+            warm.join()
 
     def forget(self, agent_id: str) -> None:
         """Drop what is kept in memory."""
@@ -122,67 +171,63 @@ def make_message(id: str, *parts: Part, **about: Any) -> Message:
     return Message(id=id, parts=parts, tokens=estimate_tokens(parts), **about)
 
 
-def append_lines(connection: Connection, agent_id: str, lines: Sequence[Line], at: datetime) -> None:
-    """Write messages; one that is there under its key is left as it is.
+def append_lines(connection: Connection, agent_id: str, lines: Sequence[Line], at: datetime) -> list[Line]:
+    """Write messages, and return those that were new; one that is there under its key is left as it is.
 
     Raises:
         Conflict: its number holds another message.
     """
-    table = schema.transcript
+    added = []
     for line in lines:
         found = _find_line(connection, agent_id, line)
         if found is None:
+            added.append(line)
             values = {"number": line.number, "key": line.key, "body": line.message.model_dump_json()}
-            connection.execute(insert(table).values(agent_id=agent_id, at=time_text(at), **values))
+            connection.execute(_ADD_LINE, {"agent_id": agent_id, "at": time_text(at), **values})
         elif (found.number, found.key) != (line.number, line.key):
             raise Conflict(
                 f"Message {line.number} ({line.key}) of {agent_id} cannot be written: {found.key} has number "
                 f"{found.number}. Nothing was written."
             )
+    return added
 
 
 def length_of(connection: Connection, agent_id: str) -> int:
     """Return how many messages are written."""
-    table = schema.transcript
-    query = select(func.count()).select_from(table).where(table.c.agent_id == agent_id)
-    return int(connection.execute(query).scalar_one())
+    return int(connection.execute(_COUNT, {"agent": agent_id}).scalar_one())
 
 
-def find_turns(connection: Connection, agent_id: str, numbers: Sequence[int]) -> list[TurnRecord]:
-    """Return those of these turns that were answered."""
-    turns = schema.agent_turns
-    query = select(turns.c.body).where(turns.c.agent_id == agent_id, turns.c.turn.in_(numbers))
-    return [TurnRecord.model_validate_json(body) for body in connection.execute(query).scalars()]
+def find_turns(connection: Connection, agent_id: str, first: int, last: int) -> list[TurnRecord]:
+    """Return those of the turns from ``first`` to ``last`` that were answered."""
+    bodies = connection.execute(_TWO_TURNS, {"agent": agent_id, "first": first, "last": last}).scalars()
+    return [TurnRecord.model_validate_json(body) for body in bodies]
 
 
 def newest_calls(connection: Connection, agent_id: str, last: int | None) -> list[CallRecord]:
     """Return an agent's newest ``last`` calls, all for ``None``; oldest first."""
-    calls = schema.agent_calls
-    order = (calls.c.turn.desc(), calls.c.position.desc())
-    query = select(calls.c.body).where(calls.c.agent_id == agent_id).order_by(*order).limit(last)
-    return [CallRecord.model_validate_json(body) for body in connection.execute(query).scalars()][::-1]
+    about = {"agent": agent_id, "last": _ALL if last is None else last}
+    return [_read_call(body) for body in connection.execute(_NEWEST_CALLS, about).scalars()][::-1]
+
+
+@lru_cache(maxsize=4096)
+def _read_call(body: str) -> CallRecord:
+    """Every turn looks at the same calls again."""
+    return CallRecord.model_validate_json(body)
 
 
 def told_keys(connection: Connection, agent_id: str) -> list[tuple[int, str]]:
     """Return (number, key) of messages from people and from the loop itself, oldest first."""
-    table = schema.transcript
-    kinds = [table.c.key.startswith(f"{kind}/") for kind in ("loop", "more", "say", "repair")]
-    query = select(table.c.number, table.c.key).where(table.c.agent_id == agent_id, or_(*kinds))
-    return [(row.number, row.key) for row in connection.execute(query.order_by(table.c.number))]
+    return [(row.number, row.key) for row in connection.execute(_TOLD, {"agent": agent_id})]
 
 
 def find_call(connection: Connection, key: str) -> CallRecord | None:
     """Return a call by its key, if it was begun or asked about."""
-    calls = schema.agent_calls
-    body = connection.execute(select(calls.c.body).where(calls.c.key == key)).scalar_one_or_none()
+    body = connection.execute(_CALL, {"call": key}).scalar_one_or_none()
     return CallRecord.model_validate_json(body) if body is not None else None
 
 
 def _find_line(connection: Connection, agent_id: str, line: Line) -> Any:
-    table = schema.transcript
-    same = (table.c.key == line.key) | (table.c.number == line.number)
-    query = select(table.c.number, table.c.key).where(table.c.agent_id == agent_id, same)
-    return connection.execute(query).first()
+    return connection.execute(_LINE, {"agent": agent_id, "line_key": line.key, "line_number": line.number}).first()
 
 
 def _read_rows(connection: Connection, agent_id: str, start: int, end: int) -> list[tuple[int, Message]]:
