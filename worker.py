@@ -9,7 +9,7 @@ import logging
 import os
 import signal
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from datetime import timedelta
 from pathlib import Path
@@ -136,7 +136,9 @@ def build_activities(
         ClosingActivities(desk, drafts),
         ModelActivities(desk, loop, texts.begin),
         SummaryActivities(desk, loop, templates),
-        ToolActivities(desk, CallAsker(desk, gates.end_gate), keeper, sandbox),
+        ToolActivities(
+            desk, CallAsker(desk, gates.end_gate), keeper, sandbox, functools.partial(_tool_secrets, settings)
+        ),
         PlanActivities(tools, effects, undo, settings.workspaces),
         EffectActivities(ledger, blobs, decisions, effects, applier),
         HistoryActivities(client, ledger, blobs),
@@ -270,3 +272,15 @@ def _read_secrets(settings: Settings, wanted: list[str]) -> Mapping[str, str]:
         if value is not None:
             values[name] = value
     return values
+
+
+def _tool_secrets(settings: Settings, wanted: Sequence[str]) -> Mapping[str, str]:
+    """Values of the secrets that a tool names. Raises ``SetupError`` naming the file of one that is missing."""
+    values = {name: read_secret(settings, name) for name in wanted}
+    missing = sorted(name for name, value in values.items() if value is None)
+    if missing:
+        raise SetupError(
+            f"The tool needs the secret {missing[0]!r}, and there is none. Write it into secrets/{missing[0]} of the "
+            "data folder, mode 0600; until then it cannot be called."
+        )
+    return {name: value for name, value in values.items() if value is not None}

@@ -14,13 +14,14 @@ from perdure.contracts.agent_ports import Tool
 from perdure.contracts.agent_run import AgentSpec, CallInput, CallRecord
 from perdure.contracts.application import CloseApplicationInput, EffectState, Receipt
 from perdure.contracts.base import BlobRef
-from perdure.contracts.decisions import GateEnd, GateInput, WeighInput
+from perdure.contracts.decisions import Edits, GateEnd, GateInput, WeighInput
 from perdure.contracts.job import JobPhase, PlanRef
 from perdure.contracts.messages import CallPart
 from perdure.contracts.plan import Envelope, Inverse, PlannedEffect, content_digest, freeze, read_plan
 from perdure.errors import Refused
 from perdure.policy.permissions import BY_PERSON
-from perdure.store.rows import BeginEffect
+from perdure.policy.targets import targets_of
+from perdure.store.rows import BeginEffect, PlanRow
 
 KIND = "agent.call"
 VERSION = 1
@@ -35,18 +36,21 @@ _ENDS: dict[str, EffectState] = {"ok": "done", "error": "failed", "unknown": "un
 class Answer:
     """Whether a call may run."""
 
-    digest: str
+    record: CallRecord
+    """With the plan that was asked about."""
     waits: bool = False
     until: datetime | None = None
     """When nobody is waited for any more."""
     allowed: bool = False
+    edits: Edits | None = None
+    """Somebody changed the call: it is judged and asked about again as this has it."""
     rule: str = "gate"
     """What a "no" is recorded under: only a person's own is remembered."""
     reason: str = ""
 
 
 class CallAsker:
-    """Asks people about calls. Everything may be asked again: a call has one plan, whose gate stands in the ledger."""
+    """Asks people about calls. Everything may be asked again: a call has one plan at a time, its gate in the ledger."""
 
     def __init__(self, desk: AgentDesk, end_gate: EndGate) -> None:
         self._desk = desk
@@ -55,31 +59,47 @@ class CallAsker:
     def look(
         self, question: CallInput, spec: AgentSpec, part: CallPart, record: CallRecord, verdict: CallVerdict, tool: Tool
     ) -> Answer:
-        """What people say to a call by now; the first time, they are asked."""
-        if not record.digest:
-            return self._ask(question, spec, part, record, verdict, tool)
+        """What people say to a call by now, or said to such calls beforehand; the first time, they are asked."""
+        is_new = not record.digest
+        if is_new:
+            record = self._ask(question, spec, part, record, verdict, tool)
         plan = self._desk.ledger.plan(record.digest)
+        if not plan.gate_id:  # just asked, or an earlier attempt died before this
+            plan = self._open_gate(question, record, plan)
         if plan.state == "superseded":
-            return Answer(record.digest, reason="The goal was changed since; ask anew for what is still needed.")
-        end = self._end_gate(
-            WeighInput(gate_id=_gate_id(question), job_id=question.job_id, digest=plan.digest, ref=plan.ref)
-        )
+            reason = "The goal was changed since; ask anew for what is still needed."
+            return Answer(record, rule="gate.superseded", reason=reason)
+        end = self._end_gate(WeighInput(gate_id=plan.gate_id, job_id=question.job_id, digest=plan.digest, ref=plan.ref))
         if end.outcome == "open":
-            return Answer(record.digest, waits=True, until=plan.expires_at)
+            if is_new:
+                key = question.call.turn * 100 + question.call.position
+                self._desk.agents.park(question.agent_id, JobPhase.waiting, plan.title, key, at=now())
+            return Answer(record, waits=True, until=plan.expires_at)
         if end.outcome != "satisfied":
-            rule = BY_PERSON if end.outcome == "denied" else f"gate.{end.outcome}"
-            return Answer(record.digest, rule=rule, reason=end.detail or end.outcome)
+            return self._refused(record, end)
         approved = self._approved(record)
         if approved.digest() != _planned(part, record, tool).digest():
-            return Answer(record.digest, reason="The tool is not the one that was approved any more; ask anew.")
-        return self._begin(question, record, tool)
+            return Answer(record, reason="The tool is not the one that was approved any more; ask anew.")
+        return self._begin(question, record, tool, plan.gate_id)
+
+    def _refused(self, record: CallRecord, end: GateEnd) -> Answer:
+        edits = Edits.model_validate(self._desk.blobs.get_json(end.edits)) if end.edits else None
+        if (
+            end.outcome == "changes_requested"
+            and edits is not None
+            and isinstance(edits.changes.get("arguments"), dict)
+        ):
+            return Answer(record, edits=edits)
+        rule = BY_PERSON if end.outcome == "denied" else f"gate.{end.outcome}"
+        return Answer(record, rule=rule, reason=end.detail or end.outcome)
 
     def finish(self, question: CallInput, record: CallRecord, outcome: ToolOutcome) -> None:
         """Write the receipt of a call that was approved."""
         state = _ENDS.get(outcome.status, "failed")
         body = self._approved(record).body
+        application = self._desk.ledger.plan(record.digest).gate_id
         receipt = Receipt(
-            application_id=_gate_id(question),
+            application_id=application,
             index=0,
             direction="do",
             state=state,
@@ -91,7 +111,7 @@ class CallAsker:
         ref = self._desk.blobs.put(receipt.model_dump_json().encode())
         self._desk.ledger.finish_effect(receipt, ref, at=now())
         closing = CloseApplicationInput(
-            application_id=_gate_id(question),
+            application_id=application,
             job_id=question.job_id,
             digest=record.digest,
             state="applied" if state == "done" else "stuck",
@@ -105,23 +125,25 @@ class CallAsker:
 
     def _ask(
         self, question: CallInput, spec: AgentSpec, part: CallPart, record: CallRecord, verdict: CallVerdict, tool: Tool
-    ) -> Answer:
+    ) -> CallRecord:
+        """Freeze the call as a plan; the record then names it."""
         desk = self._desk
         plan, envelope = self._freeze(question, spec, part, record, verdict, tool)
         desk.ledger.record_plan(job_id=question.job_id, plan=plan, envelope=envelope, at=now())
-        asked = record.model_copy(update={"digest": plan.digest, "status": "waits"})
+        asked = record.model_copy(update={"digest": plan.digest, "asked": record.asked + 1, "status": "waits"})
         desk.agents.ask_about(question.agent_id, asked, at=now())
+        return asked
+
+    def _open_gate(self, question: CallInput, record: CallRecord, plan: PlanRow) -> PlanRow:
         gate = GateInput(
-            gate_id=_gate_id(question),
+            gate_id=_gate_id(question, record),
             job_id=question.job_id,
             digest=plan.digest,
             ref=plan.ref,
             expires_at=plan.expires_at,
         )
-        desk.ledger.open_gate(gate, at=now())
-        key = question.call.turn * 100 + question.call.position
-        desk.agents.park(question.agent_id, JobPhase.waiting, plan.title, key, at=now())
-        return Answer(plan.digest, waits=True, until=plan.expires_at)
+        self._desk.ledger.open_gate(gate, at=now())
+        return self._desk.ledger.plan(plan.digest)
 
     def _freeze(
         self, question: CallInput, spec: AgentSpec, part: CallPart, record: CallRecord, verdict: CallVerdict, tool: Tool
@@ -136,8 +158,10 @@ class CallAsker:
             requester=spec.requester,
             template=spec.template,
             template_digest=spec.template_digest,
-            rule=spec.review,
-            findings=[f"Asked because of {verdict.rule}: {verdict.reason}"],
+            rule=spec.review.model_copy(update={"editable": ["arguments"]}),
+            authors=[record.edited_by] if record.edited_by else [],
+            findings=[f"Asked because of {verdict.rule}: {verdict.reason}", *([record.note] if record.note else [])],
+            previous=record.previous,
             base_commit=spec.base_commit,
             title=f"An agent wants: {effect.summary}"[:200],
             created_at=created,
@@ -156,10 +180,10 @@ class CallAsker:
         )
         return plan, envelope
 
-    def _begin(self, question: CallInput, record: CallRecord, tool: Tool) -> Answer:
+    def _begin(self, question: CallInput, record: CallRecord, tool: Tool, gate_id: str) -> Answer:
         """The ledger lets it start once: the permit is spent, a withdrawn approval or an unheard message stops it."""
         begin = BeginEffect(
-            application_id=_gate_id(question),
+            application_id=gate_id,
             job_id=question.job_id,
             thread=names.JobId.parse(question.job_id).thread,
             digest=record.digest,
@@ -173,12 +197,14 @@ class CallAsker:
         try:
             self._desk.ledger.begin_effect(begin, at=now())
         except Refused as refusal:
-            return Answer(record.digest, reason=refusal.message)
-        return Answer(record.digest, allowed=True)
+            return Answer(record, reason=refusal.message)
+        return Answer(record, allowed=True)
 
 
-def _gate_id(question: CallInput) -> str:
-    return f"{question.agent_id}/{question.call.number}"
+def _gate_id(question: CallInput, record: CallRecord) -> str:
+    """The gate's name, and its application's. Of a call that was edited each plan has one of its own."""
+    first = f"{question.agent_id}/{question.call.number}"
+    return first if record.asked == 1 else f"{first}.{record.asked}"
 
 
 def _planned(part: CallPart, record: CallRecord, tool: Tool) -> PlannedEffect:
@@ -197,6 +223,7 @@ def _planned(part: CallPart, record: CallRecord, tool: Tool) -> PlannedEffect:
             "tool": tool.spec.name,
             "tool_digest": record.tool_digest,
             "arguments": arguments,  # as text: a plan holds no floats
+            "targets": sorted(targets_of(tool.target(part.arguments))),
         },
         target=record.target or f"agent:{record.key}",
         inverse=inverse,

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from activities.agent_desk import AgentDesk, Steering, now
 from perdure.contracts.agent import LoopFinding
-from perdure.contracts.agent_run import TurnInput
+from perdure.contracts.agent_run import CallRecord, TurnInput
 from perdure.contracts.decisions import MESSAGES
 from perdure.contracts.messages import Message, TextPart
 from perdure.policy.loops import find_loop, next_step
@@ -39,10 +39,12 @@ def write_news(desk: AgentDesk, question: TurnInput, look: AgentLook, steering: 
     for word in words:
         text = f"The goal was changed: {word.comment}" if word.kind == "amend" else word.comment
         news.append((f"say/{word.id}", _message(question, f"say/{word.id}", text, word.by)))
+    news += [_late(desk, question, call) for call in look.late]
     lines = [Line(number + place, key, message) for place, (key, message) in enumerate(news)]
     ids = tuple(word.id for word in words)
     if lines:
-        desk.agents.deliver(question.agent_id, question.turn, lines, ids, at=now())
+        late = [call.key for call in look.late]
+        desk.agents.deliver(question.agent_id, question.turn, lines, ids, late=late, at=now())
     return Written(number + len(lines), ids)
 
 
@@ -77,6 +79,15 @@ def _warning(question: TurnInput, look: AgentLook) -> Iterator[tuple[str, Messag
     if finding is not None and step == "tell_model":
         key = f"loop/{question.turn}"
         yield key, _message(question, key, finding.sentence)
+
+
+def _late(desk: AgentDesk, question: TurnInput, call: CallRecord) -> tuple[str, Message]:
+    """How a call ended that went on beside the turns: what a tool says, under a tool's name."""
+    assert call.late is not None  # its state says so
+    key = f"late/{call.turn}/{call.position}"
+    head = f"[Call {call.turn}/{call.position} ({call.tool}), which went on beside you, has ended: {call.status}.]"
+    part = TextPart(text=f"{head}\n{desk.blobs.get_json(call.late)['text']}")
+    return key, make_message(f"{question.agent_id}#{key}", part, role="user", source="tool")
 
 
 def _message(question: TurnInput, key: str, text: str, person: str = "") -> Message:

@@ -31,6 +31,7 @@ from perdure.contracts.job import JobPhase, StepResult
 from perdure.contracts.template_agents import DraftStep
 from perdure.errors import PerdureError, StageFailed, UserError
 from perdure.policy.answers import close_schema
+from perdure.tools.calls import with_call_tools
 from perdure.workspace.copies import DraftCopy, open_draft, reopen_draft
 
 GOOD_ENDS = ("done", "answered")
@@ -142,7 +143,8 @@ class AgentActivities:
 
     def _spec(self, reader: JobReader, work: WorkspaceInput, step: DraftStep, position: int) -> AgentSpec:
         repository, base = base_of(reader)
-        tools = {name: self._desk.tools[name] for name in step.tools if name in self._desk.tools}
+        named = with_call_tools(step.tools, self._desk.tools)
+        tools = {name: self._desk.tools[name] for name in named if name in self._desk.tools}
         missing = sorted(set(step.tools) - set(tools))
         if missing:
             raise UserError(f"Draft step {position + 1} wants tools that this worker has not: {', '.join(missing)}.")
@@ -156,11 +158,11 @@ class AgentActivities:
             charter=charter,
             goal=goal,
             model=step.model,
-            tools=tuple(step.tools),
+            tools=named,
             tool_digests={name: tool.spec.digest() for name, tool in tools.items()},
             paths=tuple(_paths(reader, step)),
             hosts=tuple(step.hosts),
-            permissions=_permissions(step),
+            permissions=_permissions(step, named),
             dial=Dial(step.dial),
             done_when=tuple(step.done_when),
             answer=answer,
@@ -181,9 +183,9 @@ class AgentActivities:
         return await in_thread(lambda: self._desk.agents.standing(question.agent_id))
 
 
-def _permissions(step: DraftStep) -> tuple[Permission, ...]:
+def _permissions(step: DraftStep, tools: Sequence[str]) -> tuple[Permission, ...]:
     """What the template says, and that the tools it names may be used: the dial may still ask."""
-    named = [Permission(id=f"template.tools.{name}", decision="allow", tool=name) for name in step.tools]
+    named = [Permission(id=f"template.tools.{name}", decision="allow", tool=name) for name in tools]
     said = [
         Permission(id=f"template.permissions.{position}", **rule.model_dump())
         for position, rule in enumerate(step.permissions, start=1)

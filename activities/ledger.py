@@ -36,6 +36,8 @@ from perdure.contracts.plan import Plan, read_plan
 from perdure.effects.base import Blobs
 from perdure.errors import Conflict, NotFound, Refused
 from perdure.policy.gates import weigh
+from perdure.policy.standing import weigh_call
+from perdure.store.approvals import ApprovalGone
 from perdure.store.ledger import Ledger
 from perdure.store.plans import NOT_OPENED, OPEN
 from perdure.store.rows import PlanRow
@@ -75,12 +77,17 @@ class Decisions:
         return _who(found) if found else ""
 
     def weigh(self, plan: Plan, digest: str, now: datetime) -> Weighing:
-        """Weigh what lies in the ledger for this plan."""
+        """Weigh what lies in the ledger for this plan; for a call of an agent with what stands approved beforehand."""
         return self.weigh_these(self._ledger.decisions(digest=digest), plan, digest, now)
 
     def weigh_these(self, signed: Sequence[SignedDecision], plan: Plan, digest: str, now: datetime) -> Weighing:
-        """Weigh decisions that were read before."""
-        return weigh(plan, digest, self._verified(signed), now=now)
+        """Weigh decisions that were read before; see :meth:`weigh`."""
+        if plan.envelope.round < names.CALL_ROUNDS:
+            return weigh(plan, digest, self._verified(signed), now=now)
+        thread = plan.envelope.thread
+        words = self._verified(self._ledger.standing_words(thread))
+        uses = self._ledger.count_uses(thread) if words else {}
+        return weigh_call(plan, digest, self._verified(signed), words, uses, now=now)
 
     def _verified(self, found: Sequence[SignedDecision]) -> list[Decision]:
         keys = self._public_keys() if found else {}
@@ -192,6 +199,8 @@ class LedgerActivities:
                 return end
             try:
                 self._ledger.close_gate(_closing(question, plan, end), at=_now(), weighed=len(signed))
+            except ApprovalGone:
+                continue  # taken back or used up meanwhile, as the next weighing sees
             except Conflict:
                 if len(self._ledger.decisions(digest=question.digest)) == len(signed):
                     raise
@@ -245,10 +254,12 @@ def _end_of(weighing: Weighing, cancel: Decision | None) -> GateEnd:
 
 def _closing(question: WeighInput, plan: Plan, end: GateEnd) -> CloseGateInput:
     about = {"gate_id": question.gate_id, "job_id": question.job_id, "digest": question.digest}
-    application = _application_of(question, plan) if end.outcome == "satisfied" else ""
-    return CloseGateInput.model_validate(
-        {**about, "outcome": end.outcome, "detail": end.detail, "application_id": application}
-    )
+    application, standing = "", list[str]()
+    if end.outcome == "satisfied":
+        application = _application_of(question, plan)
+        standing = end.weighing.standing if end.weighing else []
+    said = {"outcome": end.outcome, "detail": end.detail, "application_id": application, "standing": standing}
+    return CloseGateInput.model_validate({**about, **said})
 
 
 def _application_of(question: WeighInput, plan: Plan) -> str:
@@ -265,6 +276,8 @@ def _who(decision: Decision) -> str:
 def _say(outcome: str, weighing: Weighing) -> str:
     words = {"satisfied": "approved", "denied": "rejected", "changes_requested": "changes requested"}
     by = f"{words.get(outcome, outcome)} by {', '.join(weighing.by)}" if weighing.by else outcome
+    if weighing.standing and outcome == "satisfied":
+        return f"{by}: standing approval {', '.join(weighing.standing)}"
     return f"{by}: {weighing.comment}" if weighing.comment else by
 
 

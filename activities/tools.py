@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import hashlib
-import json
 import threading
+from collections.abc import Callable, Mapping, Sequence
 from datetime import timedelta
 from typing import Any
 
@@ -12,33 +12,43 @@ from temporalio import activity
 
 from activities.agent_asking import CallAsker
 from activities.agent_desk import AgentDesk, asked, now
+from activities.call_secrets import with_secrets, without_secrets
+from activities.call_stops import AgentCalls, stop_watch
+from activities.call_threads import CallThreads, Working
+from activities.call_words import find_fault, find_misfit, find_out, say_denied, say_edited, say_failed, say_running
 from activities.checkpointing import CheckpointKeeper
-from activities.running import in_thread, is_stopped
+from activities.running import again_later, in_thread, until_stored
 from perdure.contracts import names
 from perdure.contracts.agent import CallQuestion, CallVerdict, Dial, ToolOutcome
 from perdure.contracts.agent_ports import Tool, ToolContext
 from perdure.contracts.agent_run import AgentSpec, CallInput, CallRecord, CallResult
-from perdure.contracts.base import JsonDict
 from perdure.contracts.messages import CallPart, ResultPart
-from perdure.errors import PerdureError, SetupError, ToolFault
-from perdure.policy.names import suggest
+from perdure.errors import PerdureError, SetupError
 from perdure.policy.permissions import decide_call
-from perdure.policy.targets import marks_of, shorten
+from perdure.policy.targets import hash_arguments, marks_of, shorten
 from perdure.store.notes import ThreadNotes
 from perdure.store.transcripts import Line, make_message
 from perdure.store.trouble import StoreTrouble
-from perdure.tools.guard import Guard
+
+ReadSecrets = Callable[[Sequence[str]], Mapping[str, str]]
+"""Gives the values of named secrets. Raises ``SetupError`` naming the file of one that is missing."""
+
+_TURN_SECONDS = 60.0
+"""How long a call that writes waits for another one of its agent that does."""
 
 
 class ToolActivities:
     """Runs the calls of agents."""
 
-    def __init__(self, desk: AgentDesk, asker: CallAsker, keeper: CheckpointKeeper, sandbox: Any) -> None:
+    def __init__(
+        self, desk: AgentDesk, asker: CallAsker, keeper: CheckpointKeeper, sandbox: Any, read_secrets: ReadSecrets
+    ) -> None:
         self._desk = desk
         self._keeper = keeper
         self._asker = asker
         self._sandbox = sandbox
-        self._guard = Guard(desk.tools)
+        self._read_secrets = read_secrets
+        self._threads = CallThreads()
         self._writing: dict[str, threading.Lock] = {}
 
     @activity.defn(name=names.RUN_TOOL)
@@ -51,45 +61,57 @@ class ToolActivities:
         header = question.call
         key = f"{question.agent_id}/{header.turn}/{header.position}"
         prior = desk.agents.transcripts.call(key)
-        if prior is not None and prior.status not in ("", "waits"):
-            return CallResult(status=prior.status, pause=bool(prior.verdict and prior.verdict.pause))
+        if prior is not None and (prior.has_ended or (prior.status == "running" and not question.late)):
+            return _result_of(prior)
         spec = desk.spec(question.agent_id)
-        part = desk.agents.transcripts.read(question.agent_id, question.call.answer + 1)[-1].calls[
-            question.call.position
-        ]
+        part = desk.agents.transcripts.read(question.agent_id, header.answer + 1)[-1].calls[header.position]
         record = prior or CallRecord(key=key, turn=header.turn, position=header.position, tool=part.name[:80])
         tool = desk.tools.get(part.name) if part.name in spec.tools else None
-        fault = _fault(part, tool, spec)
+        fault = find_fault(part, tool, spec)
         if fault or tool is None:
             return self._end(question, part, record, ToolOutcome(status="error", text=fault))
-        return self._decide_and_run(question, part, record, tool, spec)
+        if record.attempts == 0:  # an attempt that began was allowed to
+            return self._decide_and_run(question, part, record, tool, spec)
+        return self._attempt(question, _as_edited(part, record), record, tool, spec)
 
     def _decide_and_run(
         self, question: CallInput, part: CallPart, record: CallRecord, tool: Tool, spec: AgentSpec
     ) -> CallResult:
-        record = record.model_copy(
-            update={
-                "tool_digest": tool.spec.digest(),
-                "effect_class": tool.spec.effect_class,
-                "target": shorten(tool.target(part.arguments)),
-                "marks": marks_of(tool.target(part.arguments)),
-                "arguments_hash": _hash(part.arguments),
-            }
-        )
-        if record.attempts == 0:  # an attempt that began was allowed to
-            verdict = self._decide(question, part, record, tool, spec)
+        """Ask the permissions, then people where they say so; what somebody edited is asked about like a new call."""
+        while True:
+            call = _as_edited(part, record)
+            fault = find_misfit(tool, call.arguments)  # only an edit: what the model wrote was looked at before
+            if fault:
+                record = _take_back(record, fault)
+                continue
+            record = _describe(record, call, tool)
+            verdict = self._decide(question, call, record, tool, spec)
             record = record.model_copy(update={"verdict": verdict})
+            if verdict.decision == "deny" and record.edited_by:
+                record = _take_back(record, f"{verdict.rule}: {verdict.reason}")
+                continue
             if verdict.decision == "deny":
-                return self._end(question, part, record, _denied(verdict))
-            if verdict.decision == "ask":
-                answer = self._asker.look(question, spec, part, record, verdict, tool)
-                if answer.waits:
-                    return CallResult(status="waits", until=answer.until)
-                record = record.model_copy(update={"digest": answer.digest})
-                if not answer.allowed:
-                    no = CallVerdict(decision="deny", rule=answer.rule, reason=answer.reason)
-                    return self._end(question, part, record.model_copy(update={"verdict": no}), _denied(no))
-        return self._attempt(question, part, record, tool, spec)
+                return self._deny(question, call, record, verdict)
+            # Once it was asked about, people decide: a dial that was raised since runs nothing behind their backs.
+            if verdict.decision == "allow" and not (record.asked or record.digest):
+                return self._attempt(question, call, record, tool, spec)
+            answer = self._asker.look(question, spec, call, record, verdict, tool)
+            record = answer.record
+            if answer.waits:
+                return CallResult(status="waits", until=answer.until)
+            if answer.edits is not None:
+                changed = {"arguments": answer.edits.changes["arguments"], "edited_by": answer.edits.by}
+                record = record.model_copy(update={**changed, "previous": record.digest, "digest": "", "note": ""})
+                continue
+            if not answer.allowed:
+                no = CallVerdict(decision="deny", rule=answer.rule, reason=answer.reason)
+                return self._deny(question, call, record.model_copy(update={"verdict": no}), no)
+            return self._attempt(question, call, record, tool, spec)
+
+    def _deny(self, question: CallInput, part: CallPart, record: CallRecord, verdict: CallVerdict) -> CallResult:
+        if record.digest:
+            self._desk.ledger.void_call(record.digest)
+        return self._end(question, part, record, say_denied(verdict))
 
     def _decide(
         self, question: CallInput, part: CallPart, record: CallRecord, tool: Tool, spec: AgentSpec
@@ -122,109 +144,170 @@ class ToolActivities:
     def _attempt(
         self, question: CallInput, part: CallPart, record: CallRecord, tool: Tool, spec: AgentSpec
     ) -> CallResult:
+        """Begin it, or join it where it works already; what outlasts its grace goes on beside the agent."""
+
+        def perform(working: Working) -> CallResult:
+            return self._perform(question, part, record, tool, spec, working)
+
+        working = self._threads.join(record.key, perform, is_beside=record.status == "running")
+        grace = float(tool.spec.grace_seconds) if tool.spec.grace_seconds and not question.late else None
+        if working.wait(grace):
+            return working.result()
+        with working.lock:
+            if working.has_ended():
+                return working.result()
+            if grace is None:
+                raise again_later("nobody waits for this attempt any more; the call goes on", "LeftRunning")
+            working.is_beside = True
+            text = say_running(record, tool)
+            line = self._line(question, part, ResultPart(call_id=part.id, name=part.name, status="running", text=text))
+            return _result_of(self._desk.agents.leave_running(question.agent_id, record, line, at=now()))
+
+    def _perform(
+        self,
+        question: CallInput,
+        part: CallPart,
+        record: CallRecord,
+        tool: Tool,
+        spec: AgentSpec,
+        working: Working,
+    ) -> CallResult:
         context = self._context(question, record, tool, spec)
         if tool.spec.effect_class == "read" and not record.digest:
-            return self._end(question, part, record, self._call(tool, part, context))
-        begun = self._desk.agents.begin_call(question.agent_id, record, at=now())
+            return self._finish(question, part, record, self._call(tool, part, context), working)
         # Calls of one answer run beside each other; those that write do it one after the other.
-        lock = self._writing.setdefault(question.agent_id, threading.Lock())
-        with lock:
+        turn = self._writing.setdefault(question.agent_id, threading.Lock())
+        if not turn.acquire(timeout=_TURN_SECONDS):
+            text = "Another call of yours still writes to the workspace. Wait for its end, or end it with calls.cancel."
+            return self._finish(question, part, record, ToolOutcome(status="error", text=text), working)
+        try:
+            begun = self._desk.agents.begin_call(question.agent_id, record, at=now())
+            if begun.has_ended:
+                return _result_of(begun)
             if begun.attempts > 1 and not tool.spec.may_repeat:
-                outcome = _find_out(tool, part.arguments, context)
+                outcome = find_out(tool, part.arguments, context)
             else:
                 outcome = self._call(tool, part, context)
             if outcome.changed or outcome.status == "unknown":
                 self._keeper.keep(spec, begun)
-        return self._end(question, part, begun, outcome)
+        finally:
+            turn.release()
+        # What this process alone knows is written, however long the store cannot be used.
+        return until_stored(lambda: self._finish(question, part, begun, outcome, working))
 
     def _call(self, tool: Tool, part: CallPart, context: ToolContext) -> ToolOutcome:
         """What it came to. What a tool raises is told to the model; what says nothing about it is tried again."""
         try:
-            return self._guard.run(tool.spec.name, part.arguments, context)
+            secrets = self._read_secrets(getattr(tool, "secrets", ()))
+            given = with_secrets(context, secrets)
+            return without_secrets(self._run_tool(tool, part, given), secrets)
         except StoreTrouble:
             raise
-        except (ToolFault, SetupError, PerdureError) as error:
+        except PerdureError as error:
+            return ToolOutcome(status="error", text=error.message, summary=error.message[:300])
+
+    @staticmethod
+    def _run_tool(tool: Tool, part: CallPart, context: ToolContext) -> ToolOutcome:
+        try:
+            return tool.run(part.arguments, context)
+        except StoreTrouble:
+            raise
+        except PerdureError as error:
             return ToolOutcome(status="error", text=error.message, summary=error.message[:300])
         except Exception as error:
-            activity.logger.exception("tool %s failed", tool.spec.name)
-            text = f"{tool.spec.name} failed: {type(error).__name__}: {error}. This is a fault of the tool."
-            return ToolOutcome(status="error", text=text[:4000], summary=text[:300])
+            # Where there are secrets without its text: a library's error may hold what the tool was given.
+            trace = None if context.secrets else error
+            activity.logger.error("tool %s failed: %s", tool.spec.name, type(error).__name__, exc_info=trace)
+            return say_failed(tool, error)
 
     def _context(self, question: CallInput, record: CallRecord, tool: Tool, spec: AgentSpec) -> ToolContext:
+        desk = self._desk
         return ToolContext(
             agent=question.agent_id,
             key=record.key,
-            blobs=self._desk.blobs,
+            blobs=desk.blobs,
             now=now(),
             limit=timedelta(seconds=tool.spec.limit_seconds),
-            is_stopped=is_stopped,
-            workspace=self._desk.folder(question.agent_id) / "tree",
+            is_stopped=stop_watch(desk, question.agent_id, question.job_id, record.key),
+            workspace=desk.folder(question.agent_id) / "tree",
             paths=spec.paths,
             base_commit=spec.base_commit,
-            git_dir=self._desk.folder(question.agent_id) / "git",
+            git_dir=desk.folder(question.agent_id) / "git",
             sandbox=self._sandbox,
-            notes=ThreadNotes(self._desk.ledger.database, names.JobId.parse(question.job_id).thread),
+            notes=ThreadNotes(desk.ledger.database, names.JobId.parse(question.job_id).thread),
             hosts=spec.hosts,
+            calls=AgentCalls(desk, question.agent_id),
         )
+
+    def _finish(
+        self, question: CallInput, part: CallPart, record: CallRecord, outcome: ToolOutcome, working: Working
+    ) -> CallResult:
+        """Write the end: as the call's result, or as news where the model was told that it goes on."""
+        with working.lock:
+            if not working.is_beside:
+                return self._end(question, part, record, outcome)
+            text = say_edited(record, outcome.text)
+            late = self._desk.blobs.put_json({"text": text, "blob": outcome.blob and outcome.blob.model_dump()})
+            ended = _ended(record, outcome).model_copy(update={"late": late})
+            self._close_gate(question, record, outcome)
+            return _result_of(self._desk.agents.end_late(question.agent_id, ended, at=now()))
 
     def _end(self, question: CallInput, part: CallPart, record: CallRecord, outcome: ToolOutcome) -> CallResult:
         """Write the end and its message in one transaction."""
-        result = ResultPart(
-            call_id=part.id, name=part.name, status=outcome.status, text=outcome.text, blob=outcome.blob
-        )
-        key = f"call/{question.call.turn}/{question.call.position}"
-        message = make_message(f"{question.agent_id}#{key}", result, role="tool", source="tool")
-        ended = record.model_copy(
-            update={
-                "status": outcome.status,
-                "answer_hash": _hash(outcome.text),
-                "changed": outcome.changed,
-                "summary": outcome.summary or outcome.text[:200],
-                "degraded": outcome.degraded,
-            }
-        )
-        line = Line(question.call.number, key, message)
+        text = outcome.text if outcome.status == "denied" else say_edited(record, outcome.text)
+        result = ResultPart(call_id=part.id, name=part.name, status=outcome.status, text=text, blob=outcome.blob)
+        self._close_gate(question, record, outcome)
+        line = self._line(question, part, result)
+        return _result_of(self._desk.agents.end_call(question.agent_id, _ended(record, outcome), line, at=now()))
+
+    def _close_gate(self, question: CallInput, record: CallRecord, outcome: ToolOutcome) -> None:
         if record.digest and record.attempts:
             self._asker.finish(question, record, outcome)
-        kept = self._desk.agents.end_call(question.agent_id, ended, line, at=now())
-        assert kept.status != ""
-        return CallResult(status=kept.status, pause=bool(kept.verdict and kept.verdict.pause))
+
+    @staticmethod
+    def _line(question: CallInput, part: CallPart, result: ResultPart) -> Line:
+        key = f"call/{question.call.turn}/{question.call.position}"
+        message = make_message(f"{question.agent_id}#{key}", result, role="tool", source="tool")
+        return Line(question.call.number, key, message)
 
 
-def _fault(part: CallPart, tool: Tool | None, spec: AgentSpec) -> str:
-    """Why a call cannot run at all, for the model; empty when it can."""
-    if tool is None:
-        return f"There is no tool {part.name!r} here.{suggest(part.name, spec.tools, 'tools')}"
-    if part.fault:
-        return f"The arguments could not be read: {part.fault}. Send one JSON object that fits the tool's schema."
-    try:
-        tool.target(part.arguments)
-    except ToolFault as fault:
-        return fault.message
-    return ""
+def _result_of(record: CallRecord) -> CallResult:
+    assert record.status not in ("", "waits")  # it was just written
+    return CallResult(status=record.status, pause=bool(record.verdict and record.verdict.pause))
 
 
-def _find_out(tool: Tool, arguments: JsonDict, context: ToolContext) -> ToolOutcome:
-    """An earlier attempt began and told no end: look what became of it, and never simply run it again."""
-    try:
-        found = tool.probe(arguments, context)
-    except PerdureError as error:
-        activity.logger.warning("probing %s failed: %s", tool.spec.name, error.message)
-        found = None
-    if found is not None:
-        return found
-    text = (
-        f"The worker that ran this call of {tool.spec.name} died before it ended. Whether it happened, or how much of "
-        "it, is not known; it was not run again. Look at what is there before you do anything else."
+def _ended(record: CallRecord, outcome: ToolOutcome) -> CallRecord:
+    return record.model_copy(
+        update={
+            "status": outcome.status,
+            "answer_hash": hashlib.sha256(outcome.text.encode("utf-8", "replace")).hexdigest()[:32],
+            "changed": outcome.changed,
+            "summary": outcome.summary or outcome.text[:200],
+            "degraded": outcome.degraded,
+        }
     )
-    return ToolOutcome(status="unknown", text=text, summary="its end is not known; not run again")
 
 
-def _denied(verdict: CallVerdict) -> ToolOutcome:
-    text = f"Not allowed ({verdict.rule}): {verdict.reason} Do not try to reach the same by another way."
-    return ToolOutcome(status="denied", text=text, summary=verdict.reason[:300])
+def _describe(record: CallRecord, part: CallPart, tool: Tool) -> CallRecord:
+    """The record with what the call is: by which tool, on what."""
+    target = tool.target(part.arguments)
+    return record.model_copy(
+        update={
+            "tool_digest": tool.spec.digest(),
+            "effect_class": tool.spec.effect_class,
+            "target": shorten(target),
+            "marks": marks_of(target),
+            "arguments_hash": hash_arguments(part.arguments),
+        }
+    )
 
 
-def _hash(value: object) -> str:
-    text = value if isinstance(value, str) else json.dumps(value, sort_keys=True)
-    return hashlib.sha256(text.encode("utf-8", "replace")).hexdigest()[:32]
+def _as_edited(part: CallPart, record: CallRecord) -> CallPart:
+    """The call as it is to run: a person's arguments, where one changed it."""
+    return part if record.arguments is None else part.model_copy(update={"arguments": record.arguments})
+
+
+def _take_back(record: CallRecord, why: str) -> CallRecord:
+    """The call as the model wrote it, which is asked about again: somebody's edit of it cannot be."""
+    note = f"{record.edited_by} changed this call, and the change cannot be: {why}"
+    return record.model_copy(update={"arguments": None, "edited_by": "", "digest": "", "note": note})

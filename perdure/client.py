@@ -11,6 +11,7 @@ from functools import partial
 from importlib.metadata import PackageNotFoundError, version
 from typing import TypeVar
 
+from perdure.approving import Approvals
 from perdure.auditing import Auditor
 from perdure.contracts import names
 from perdure.contracts.base import BlobRef
@@ -103,6 +104,7 @@ class Client:
         self.turns = TurnReader(ledger.database)
         self.snapshots = Snapshots(CheckpointLog(ledger.database), blobs)
         self._texts = texts
+        self.approvals = Approvals(ledger, reader, decider)
         self._auditor = auditor
         self._is_embedded = is_embedded
         self._undoing = asyncio.Lock()

@@ -87,12 +87,15 @@ class Decider:
         """Write a word to the agent at work on a job, and wake it."""
         await self._say(principal, job, request, kind=request.kind, comment=request.text)
 
+    async def say(self, principal: Principal, passphrase: str, **said: Any) -> None:
+        """Record any other decision, and tell whoever waits for it."""
+        await self._tell_or_explain(await asyncio.to_thread(self._record, principal, passphrase, **said))
+
     async def _say(
         self, principal: Principal, job: JobView, request: ResolveRequest | CancelRequest | SteerRequest, **said: Any
     ) -> None:
         """Record a word about a job, and tell whoever waits for it."""
-        about = {"id": request.decision_id, "job_id": job.job_id, **said}
-        await self._tell_or_explain(await asyncio.to_thread(self._record, principal, request.passphrase, **about))
+        await self.say(principal, request.passphrase, id=request.decision_id, job_id=job.job_id, **said)
 
     def trust(self, principal: Principal, digest: str, decision_id: str, path: str, passphrase: str) -> None:
         """Let a template's text run. No workflow waits for it."""
@@ -151,7 +154,9 @@ class Decider:
             )
         if not request.changes and not request.comment.strip():
             raise UserError("What should be different? Give a comment or an edit. Nothing was decided.")
-        if request.changes:
+        if request.changes and plan.envelope.round >= names.CALL_ROUNDS:
+            _check_call(request.changes)
+        elif request.changes:
             self._check_edits(plan, request.changes)
         edits = Edits(by=principal.name, comment=request.comment, changes=request.changes)
         return self._blobs.put_json(edits.model_dump(mode="json"))
@@ -186,6 +191,8 @@ class Decider:
             await self.look(decision.job_id)
         elif decision.kind in STEERING:
             await self._tell_agents(decision)
+        elif decision.kind == "standing":
+            await self._tell_askers(decision)
         elif decision.kind == "resolve":
             row = await asyncio.to_thread(self._ledger.plan, decision.digest)
             application = names.application_id(decision.job_id, row.round)
@@ -221,6 +228,13 @@ class Decider:
             if not await self._poke(agent_id, Poke(about=about)):
                 await self._wake(decision.job_id, Poke(about="gate"))
 
+    async def _tell_askers(self, decision: Decision) -> None:
+        """Tell every agent of the thread that waits with a call: what stands approved may cover it."""
+        thread = names.JobId.parse(decision.job_id).thread
+        for row in await asyncio.to_thread(self._ledger.thread_plans, thread, [OPEN]):
+            if row.round >= names.CALL_ROUNDS:
+                await self._poke(row.gate_id.rpartition("/")[0], Poke(about="gate"))
+
     async def _wake(self, job_id: str, poke: Poke) -> None:
         """Make a job look into the ledger, and start again what it waits for and lost; itself too, when it is lost."""
         if not await self._poke(job_id, poke):
@@ -233,6 +247,12 @@ class Decider:
         except NotFound:
             return False
         return True
+
+
+def _check_call(changes: JsonDict) -> None:
+    """Whether an edited call fits its tool is for the worker to say: users' tools are not loaded here."""
+    if not isinstance(changes.get("arguments"), dict):
+        raise UserError("An edited call has all its arguments as one object: {arguments: {…}}. Nothing was recorded.")
 
 
 def _says(decision: Decision, principal: Principal, said: dict[str, Any]) -> bool:

@@ -7,6 +7,7 @@ for the model and one for each call a turn, nothing else; so history grows by a 
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Sequence
 from datetime import datetime, timedelta
 
 from temporalio import workflow
@@ -57,6 +58,7 @@ class AgentWorkflow:
         self._summary: asyncio.Task[None] | None = None
         self._next_summary = 0
         """No summary is begun before this turn."""
+        self._beside: dict[tuple[int, int], asyncio.Task[None]] = {}
 
     @workflow.run
     async def run(self, state: AgentState) -> AgentState:
@@ -79,6 +81,8 @@ class AgentWorkflow:
 
     async def _work(self) -> None:
         """Raises ``Over``."""
+        for header in self._state.running:
+            self._follow(header)
         while True:
             if self._state.waiting:
                 await self._run_waiting()
@@ -90,6 +94,9 @@ class AgentWorkflow:
                 await self._stop(turn.end)
             elif turn.calls:
                 await self._run_calls(turn)
+            elif self._state.running:
+                self._advance(turn.number)
+                await self._wait_for_people()
             else:
                 await self._finish(turn)
             if workflow.info().is_continue_as_new_suggested() and not self._is_summarizing():
@@ -137,6 +144,7 @@ class AgentWorkflow:
         results = await asyncio.gather(*(self._run_call(header) for header in turn.calls))
         waiting = [header for header, found in zip(turn.calls, results, strict=True) if found.status == "waits"]
         self._advance(turn.number, waiting)
+        self._follow_running(turn.calls, results)
         await self._pause_if_insisting(results)
         if waiting:
             await self._run_waiting(_first(results))
@@ -146,16 +154,38 @@ class AgentWorkflow:
         while self._state.waiting:
             if until is not None:
                 await self._wait_for_people(until)
-            results = await asyncio.gather(*(self._run_call(header) for header in self._state.waiting))
-            pairs = zip(self._state.waiting, results, strict=True)
-            left = tuple(header for header, found in pairs if found.status == "waits")
+            asked = self._state.waiting
+            results = await asyncio.gather(*(self._run_call(header) for header in asked))
+            left = tuple(header for header, found in zip(asked, results, strict=True) if found.status == "waits")
             self._state = self._state.model_copy(update={"waiting": left})
+            self._follow_running(asked, results)
             await self._pause_if_insisting(results)
             until = _first(results)
 
-    async def _run_call(self, header: CallHeader) -> CallResult:
-        question = CallInput(call=header)
+    async def _run_call(self, header: CallHeader, *, late: bool = False) -> CallResult:
+        question = CallInput(call=header, late=late)
         return await call(names.RUN_TOOL, question, CallResult, limit=timedelta(seconds=header.limit) + _MARGIN)
+
+    def _follow_running(self, headers: Sequence[CallHeader], results: Sequence[CallResult]) -> None:
+        """Wait beside the turns for the calls that outlasted their grace."""
+        new = tuple(header for header, found in zip(headers, results, strict=True) if found.status == "running")
+        if new:
+            self._state = self._state.model_copy(update={"running": (*self._state.running, *new)})
+            for header in new:
+                self._follow(header)
+
+    def _follow(self, header: CallHeader) -> None:
+        self._beside[header.turn, header.position] = asyncio.create_task(self._await_late(header))
+
+    async def _await_late(self, header: CallHeader) -> None:
+        """Wait for the end of a call that goes on; it wakes the agent, and the next turn tells it."""
+        try:
+            await self._run_call(header, late=True)
+        except ActivityError as error:
+            workflow.logger.warning("call %d/%d was lost: %s", header.turn, header.position, cause_of(error))
+        left = tuple(other for other in self._state.running if other != header)
+        self._state = self._state.model_copy(update={"running": left})
+        self._poked = True
 
     async def _pause_if_insisting(self, results: list[CallResult]) -> None:
         if any(found.pause for found in results):

@@ -28,9 +28,10 @@ COMMANDS: Sections = {
         "approve": Entry("perdure.cli.decide:approve", "Approve exactly one plan, by its digest."),
         "reject": Entry("perdure.cli.decide:reject", "Reject a plan: nothing of it happens."),
         "request-changes": Entry("perdure.cli.decide:request_changes", "Send a plan back to draft with a comment."),
-        "edit": Entry("perdure.cli.edit:edit", "Change version or entries and get a new plan."),
+        "edit": Entry("perdure.cli.edit:edit", "Change a plan, or a call of an agent, and get a new one."),
         "withdraw": Entry("perdure.cli.decide:withdraw", "Take your approval back before it is used."),
         "resolve": Entry("perdure.cli.resolve:resolve", "Say what became of an effect nobody can tell."),
+        "approvals": Entry("perdure.cli.approvals:approvals", "Let calls of agents go without asking, until a time."),
     },
     "Steer": {
         "say": Entry("perdure.cli.steer:say", "Say something to the agent at work on a job."),
@@ -85,6 +86,14 @@ TOOLS: Sections = {
     }
 }
 
+APPROVALS: Sections = {
+    "Commands": {
+        "list": Entry("perdure.cli.approvals:list_approvals", "List what stands approved, and its uses."),
+        "add": Entry("perdure.cli.approvals:add_approval", "Let calls like one that was asked about go."),
+        "revoke": Entry("perdure.cli.approvals:revoke_approval", "Take a standing approval back."),
+    }
+}
+
 TOKENS: Sections = {
     "Commands": {
         "list": Entry("perdure.cli.tokens:list_tokens", "List tokens, without their text."),
@@ -116,5 +125,5 @@ AUDIT: Sections = {
     }
 }
 
-EVERY_MAP: tuple[Sections, ...] = (COMMANDS, TEMPLATES, TOOLS, TOKENS, KEY, MODELS, AUDIT)
+EVERY_MAP: tuple[Sections, ...] = (COMMANDS, TEMPLATES, TOOLS, APPROVALS, TOKENS, KEY, MODELS, AUDIT)
 """All maps there are, for the reference and the tests."""

@@ -1,4 +1,4 @@
-"""``perdure edit``: change a plan's version or entries and get a new plan."""
+"""``perdure edit``: change a plan's version or entries, or a call's arguments, and get a new plan."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import click
 
 from perdure.cli import codes
 from perdure.cli.decide import comment_option, deliver, detach_option, follow_up, passphrase_option, read_passphrase
+from perdure.cli.edit_call import call_changes
 from perdure.cli.edits import changes_from_options, edit_in_editor
 from perdure.cli.follow import last_position
 from perdure.cli.plans import read_plan_of
@@ -29,6 +30,7 @@ from perdure.errors import UserError
         ("perdure edit 1 --move a41c9e0=Changed", "under another heading"),
         ("perdure edit 1 --forget a41c9e0", "as it was found, whatever an earlier review made of it"),
         ("perdure edit 1 --map 'feat(words)=minor'", "what a type of commit counts as in this project"),
+        ("perdure edit 7f3a91c2 --argument command='make test'", "what a call of an agent would run instead"),
     ],
 )
 @click.argument("plan", metavar="JOB|DIGEST")
@@ -41,6 +43,7 @@ from perdure.errors import UserError
     "--forget", multiple=True, metavar="ID", help="Undo what is remembered of an entry, `version`, or a type."
 )
 @click.option("--map", "lines", multiple=True, metavar="TYPE=STEP", help="Let a type count as major, minor or patch.")
+@click.option("--argument", "arguments", multiple=True, metavar="NAME=VALUE", help="Of a call: another argument.")
 @comment_option
 @passphrase_option
 @detach_option
@@ -55,6 +58,7 @@ def edit(
     move: tuple[str, ...],
     forget: tuple[str, ...],
     lines: tuple[str, ...],
+    arguments: tuple[str, ...],
     comment: str,
     passphrase_stdin: bool,
     detach: bool,
@@ -64,10 +68,14 @@ def edit(
 
     Without options your editor ($VISUAL, $EDITOR) opens with the version and the entries. What you change, and why
     (-m), is remembered: it is proposed again, as yours, until it is released or forgotten.
+
+    A call that an agent asks for is edited as well: it is judged again by the permissions, and asks as a new plan.
     """
     changes = changes_from_options(version, reword, drop, add, move, forget, lines)
     with door_to_jobs(session, no_start=no_start) as door:
         review = read_plan_of(door, plan)
+        if arguments:
+            changes = call_changes(review, arguments)
         if not changes and not session.may_ask:
             raise UserError(
                 "Nothing to edit was given, and no terminal to open an editor on. See `perdure edit --help`."

@@ -14,6 +14,7 @@ from ruamel.yaml import YAML
 from ruamel.yaml.error import YAMLError
 
 from perdure.cli.door import Door
+from perdure.cli.edit_call import arguments_of, compare_call, is_call, read_call_form, write_call_form
 from perdure.contracts.base import JsonDict
 from perdure.contracts.changelog import SECTIONS
 from perdure.contracts.http import ArtifactView, Review
@@ -102,14 +103,22 @@ def edit_in_editor(door: Door, review: Review, send: Callable[[JsonDict], T]) ->
     Raises:
         UserError: the plan has nothing to edit.
     """
+    if is_call(review):
+        arguments = arguments_of(review)
+        return _edit(
+            write_call_form(arguments), lambda text: compare_call(arguments, read_call_form(text)), send, ".json"
+        )
     before = read_proposal(door, review)
-    text = write_form(before, review)
+    return _edit(write_form(before, review), lambda text: compare(before, read_form(text)), send, ".yaml")
+
+
+def _edit(text: str, read: Callable[[str], JsonDict], send: Callable[[JsonDict], T], ending: str) -> T | None:
     while True:
-        edited = click.edit(text, extension=".yaml")
+        edited = click.edit(text, extension=ending)
         if edited is None:
             return None
         try:
-            changes = compare(before, read_form(edited))
+            changes = read(edited)
             return send(changes) if changes else None
         except Conflict:
             raise  # the plan is past deciding: typing helps no more

@@ -103,6 +103,31 @@ class Notes(Protocol):
 
 
 @dataclass(frozen=True)
+class CallView:
+    """How a call of an agent stands."""
+
+    call: str
+    """"turn/position"."""
+    tool: str
+    target: str
+    status: str
+    summary: str
+    began_at: datetime | None
+
+
+class Calls(Protocol):
+    """An agent's own calls."""
+
+    def look(self, call: str) -> CallView:
+        """How one stands. Raises ``ToolFault`` when there is none."""
+        ...
+
+    def give_up(self, call: str) -> CallView:
+        """Ask one to end."""
+        ...
+
+
+@dataclass(frozen=True)
 class ToolContext:
     """What a tool's call may use. Anything not here it does not get."""
 
@@ -128,6 +153,8 @@ class ToolContext:
     """Hosts that HTTP may reach."""
     secrets: Mapping[str, str] = field(default_factory=dict, repr=False)
     """By name, only those the tool declares."""
+    calls: Calls | None = None
+    """Calls that go on beside the agent."""
 
 
 class Tool(Protocol):

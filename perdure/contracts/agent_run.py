@@ -94,6 +94,8 @@ class AgentState(Contract):
     """Calls of the turn before that wait for a person; the others of it have ended."""
     parent: str = ""
     """Workflow id of the agent that started it, which hears of its end; empty: its job does."""
+    running: tuple[CallHeader, ...] = ()
+    """Calls that go on beside the turns."""
 
 
 class CallHeader(Lean):
@@ -159,13 +161,15 @@ class CallInput(OfAgent):
     """Run one call. The same again finds its own answer, or says what became of it."""
 
     call: CallHeader
+    late: bool = False
+    """It outlasted its grace and the model was told so: wait for its end."""
 
 
 class CallResult(Lean):
     """What became of a call; the text is in the transcript."""
 
     status: OutcomeStatus | Literal["waits"]
-    """``waits``: a person must decide on plan ``digest`` first, or answer a question."""
+    """``waits``: a person must decide on it first · ``running``: it goes on, and is waited for beside the turns."""
     until: UtcTime | None = None
     """With ``waits``: when nobody has to be waited for any more."""
     pause: bool = False
@@ -311,6 +315,19 @@ class CallRecord(Contract):
     attempts: int = 0
     digest: str = ""
     """Plan that a person decides on, where one must."""
+    asked: int = 0
+    """How many plans there were of it: an edited call is another one."""
+    arguments: JsonDict | None = None
+    """What runs instead of what the model wrote, as ``edited_by`` has it."""
+    edited_by: str = ""
+    previous: str = ""
+    """Plan that was asked about before somebody edited the call."""
+    note: str = ""
+    """For who decides next: why somebody's edit could not be taken."""
+    given_up: bool = False
+    """The model asked it to end."""
+    late: BlobRef | None = None
+    """What it came to, where the model was told "running" before."""
     status: OutcomeStatus | Literal["waits", ""] = ""
     answer_hash: str = ""
     changed: bool = False
@@ -319,6 +336,11 @@ class CallRecord(Contract):
     """Why it is not the tool's own best answer; the review says so."""
     began_at: UtcTime | None = None
     ended_at: UtcTime | None = None
+
+    @property
+    def has_ended(self) -> bool:
+        """Whether it is known what became of it, or that nobody knows."""
+        return self.status not in ("", "waits", "running")
 
 
 AgentState.model_rebuild()

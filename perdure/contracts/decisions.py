@@ -11,8 +11,10 @@ from perdure.contracts.base import BlobRef, Contract, Digest, JsonDict, UtcTime
 DecisionKind = Literal[
     "approve", "reject", "request_changes", "withdraw", "cancel", "resolve", "trust",
     "say", "interrupt", "amend", "pause", "resume", "dial", "more",
+    "standing", "revoke",
 ]  # fmt: skip
-"""The second line steers an agent: what is said, the dial's new place or what is given more stands in ``comment``."""
+"""The second line steers an agent: what is said, the dial's new place or what is given more stands in ``comment``.
+In the third a :class:`StandingScope`, or a :class:`Revocation`, stands there as JSON."""
 
 
 STEERING: tuple[DecisionKind, ...] = ("say", "interrupt", "amend", "pause", "resume", "dial", "more")
@@ -20,6 +22,35 @@ STEERING: tuple[DecisionKind, ...] = ("say", "interrupt", "amend", "pause", "res
 
 MESSAGES: tuple[DecisionKind, ...] = ("say", "interrupt", "amend")
 """Those that are put before the model."""
+
+
+class StandingScope(Contract):
+    """What a standing approval lets go: calls of one tool, in one thread, for one template text, until a time."""
+
+    thread: str
+    template_digest: Digest
+    tool: str
+    tool_digest: Digest
+    """Of the tool's definition: a changed tool is a new one."""
+    arguments_hash: str = ""
+    """Calls with exactly these arguments (``policy.targets.hash_arguments``); empty: as the patterns below say."""
+    target: str = "*"
+    """Glob over each target of the call, read as rules that allow are: ``*`` stops at ``/``."""
+    arguments: dict[str, str] = {}
+    """Argument name to a glob over its text."""
+    until: UtcTime
+    uses: int = Field(default=0, ge=0)
+    """So many calls; 0: any number."""
+    comment: str = Field(default="", max_length=1000)
+    """Why, in the person's words."""
+
+
+class Revocation(Contract):
+    """Takes a standing approval back."""
+
+    approval: str
+    """Id of the decision."""
+    comment: str = Field(default="", max_length=1000)
 
 
 class Decision(Contract):
@@ -89,6 +120,8 @@ class Weighing(Contract):
     edits: BlobRef | None = None
     comment: str = ""
     self_approved: bool = False
+    standing: list[str] = []
+    """Ids of the standing approvals among the decisions that made the outcome."""
 
 
 class GateInput(Contract):
@@ -142,3 +175,5 @@ class CloseGateInput(Contract):
     detail: str = ""
     application_id: str = ""
     """Of a satisfied one: who is granted the permit."""
+    standing: list[str] = []
+    """Ids of the standing approvals that it rests on; each is counted as used."""

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import json
 import shlex
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any, Literal, get_args
 
 from perdure.contracts.agent import CallQuestion, CallVerdict, Denial, EffectClass, Permission
 from perdure.contracts.agent_run import CallRecord
+from perdure.contracts.base import JsonDict
 from perdure.policy.dial import answer_of, effective, explain
 from perdure.policy.patterns import matches
 from perdure.policy.targets import marks_of, shorten, targets_of
@@ -77,13 +78,18 @@ def speaks_about(permission: Permission, question: CallQuestion) -> bool:
     An allowance must match every target, read narrowly. A denial or an ask matches when one target does, read broadly:
     whoever guards something would rather be asked too often. An argument that is not there matches nothing.
     """
+    return matches_call(permission, question.tool.name, targets_of(question.target), question.arguments)
+
+
+def matches_call(permission: Permission, tool: str, targets: Iterable[str], arguments: JsonDict) -> bool:
+    """See :func:`speaks_about`; of a call that is known by its parts alone."""
     guards = permission.decision != "allow"
     of_all = any if guards else all
     return (
-        matches(permission.tool, question.tool.name, broad=True)
-        and of_all(matches(permission.target, target, broad=guards) for target in targets_of(question.target))
+        matches(permission.tool, tool, broad=True)
+        and of_all(matches(permission.target, target, broad=guards) for target in targets)
         and all(
-            name in question.arguments and matches(pattern, argument_text(question.arguments[name]), broad=guards)
+            name in arguments and matches(pattern, argument_text(arguments[name]), broad=guards)
             for name, pattern in permission.arguments.items()
         )
     )

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import hashlib
+import json
+
+from perdure.contracts.base import JsonDict
 
 SHOWN = 400
 """Characters of all targets of a call that its record and its plan show."""
@@ -28,3 +31,8 @@ def shorten(text: str, most: int = SHOWN) -> str:
         return text
     digest = f"… sha256:{hashlib.sha256(text.encode('utf-8', 'replace')).hexdigest()}"
     return text[: most - len(digest)] + digest
+
+
+def hash_arguments(arguments: JsonDict) -> str:
+    """Return 32 hex digits that stand for exactly these arguments."""
+    return hashlib.sha256(json.dumps(arguments, sort_keys=True).encode()).hexdigest()[:32]

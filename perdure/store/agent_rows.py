@@ -71,11 +71,13 @@ class AgentLook:
     """Ids of people's messages that no request has held yet."""
     summary: SummaryRecord | None = None
     """The newest one."""
+    late: tuple[CallRecord, ...] = ()
+    """Calls that went on beside the turns and have ended since the last one, oldest first."""
 
     @property
     def traces(self) -> list[CallTrace]:
         """The calls as loop detection sees them."""
-        return [trace_of(record) for record in self.calls if record.status and record.status != "waits"]
+        return [trace_of(record) for record in self.calls if record.has_ended]
 
 
 def trace_of(record: CallRecord) -> CallTrace:

@@ -27,6 +27,7 @@ from perdure.store.transcripts import (
     append_lines,
     find_call,
     find_turns,
+    late_calls,
     length_of,
     newest_calls,
     told_keys,
@@ -121,6 +122,7 @@ class Agents:
                 length=length_of(connection, agent_id),
                 undelivered=frozenset(undelivered(connection, row.job_id)),
                 summary=newest_summary(connection, agent_id),
+                late=tuple(late_calls(connection, agent_id)),
             )
 
     def add_lines(self, agent_id: str, lines: Sequence[Line], *, at: datetime) -> None:
@@ -130,10 +132,23 @@ class Agents:
         self.transcripts.remember(agent_id, added)
 
     def deliver(
-        self, agent_id: str, turn: int, lines: Sequence[Line], decision_ids: Sequence[str], *, at: datetime
+        self,
+        agent_id: str,
+        turn: int,
+        lines: Sequence[Line],
+        decision_ids: Sequence[str],
+        *,
+        late: Sequence[str] = (),
+        at: datetime,
     ) -> None:
-        """Write what is new for a request, people's messages with the record that this turn delivers them."""
+        """Write what is new for a request: people's messages with the record that this turn delivers them.
+
+        ``late``: keys of calls whose end is among it.
+        """
+        calls = schema.agent_calls
         with self._database.write() as connection:
+            if late:
+                connection.execute(update(calls).where(calls.c.key.in_(late)).values(state="ended"))
             agent = get_agent(connection, agent_id)
             added = append_lines(connection, agent_id, lines, at)
             for decision_id in decision_ids:
@@ -172,7 +187,7 @@ class Agents:
         """
         with self._database.write() as connection:
             found = find_call(connection, record.key)
-            if found is not None and found.status not in ("", "waits"):
+            if found is not None and found.has_ended:
                 return found
             attempts = (found.attempts if found else 0) + 1
             begun = record.model_copy(update={"attempts": attempts, "began_at": (found or record).began_at or at})
@@ -188,7 +203,7 @@ class Agents:
         """Write how a call ended, with its message; an earlier end stands, and is returned."""
         with self._database.write() as connection:
             found = find_call(connection, record.key)
-            if found is not None and found.status not in ("", "waits"):
+            if found is not None and found.has_ended:
                 return found
             added = append_lines(connection, agent_id, [line], at)
             ended = record.model_copy(update={"ended_at": at})
@@ -196,6 +211,38 @@ class Agents:
             connection.execute(_ONE_CALL_MORE, {"agent": agent_id})
         self.transcripts.remember(agent_id, added)
         return ended
+
+    def leave_running(self, agent_id: str, record: CallRecord, line: Line, *, at: datetime) -> CallRecord:
+        """Write that a call goes on, with the message that says so; an end that is there stands, and is returned."""
+        with self._database.write() as connection:
+            found = find_call(connection, record.key)
+            if found is not None and found.has_ended:
+                return found
+            running = (found or record).model_copy(update={"status": "running"})
+            append_lines(connection, agent_id, [line], at)
+            _write_call(connection, agent_id, running, "running", at)
+        return running
+
+    def end_late(self, agent_id: str, record: CallRecord, *, at: datetime) -> CallRecord:
+        """Write how a call ended that went on; the next turn tells it. An end that is there stands, and is returned."""
+        agents = schema.agents
+        with self._database.write() as connection:
+            found = find_call(connection, record.key)
+            if found is not None and found.has_ended:
+                return found
+            ended = record.model_copy(update={"ended_at": at})
+            _write_call(connection, agent_id, ended, "late", at)
+            connection.execute(update(agents).where(agents.c.agent_id == agent_id).values(calls=agents.c.calls + 1))
+        return ended
+
+    def give_up_call(self, key: str) -> None:
+        """Ask a call that runs to end; a no-op for one that has ended, or is not there."""
+        calls = schema.agent_calls
+        with self._database.write() as connection:
+            found = find_call(connection, key)
+            if found is not None and not found.has_ended:
+                body = found.model_copy(update={"given_up": True}).model_dump_json()
+                connection.execute(update(calls).where(calls.c.key == key).values(body=body))
 
     def undelivered(self, job_id: str) -> list[str]:
         """Return ids of people's messages that no request has held yet, oldest first."""

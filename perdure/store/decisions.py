@@ -9,9 +9,12 @@ from typing import Any
 from sqlalchemy import Connection, Row, insert, select, update
 
 from perdure.contracts.decisions import STEERING, Decision, SignedDecision
+from perdure.contracts.names import CALL_ROUNDS
 from perdure.errors import Conflict, NotFound, UserError
+from perdure.policy.standing import revoked_by, scope_of
 from perdure.store import permits, schema
 from perdure.store.agent_rows import has_open_agent
+from perdure.store.approvals import standing_words
 from perdure.store.chain import time_text
 from perdure.store.events import INSTALLATION, append_event, bodies_of
 from perdure.store.jobs import is_final, job_row
@@ -125,10 +128,15 @@ def _check(connection: Connection, decision: Decision, job: Row[Any], at: dateti
     if decision.kind in STEERING:
         _check_word(connection, decision, job)
         return
+    if decision.kind == "revoke":
+        _check_revoke(connection, decision, str(job.thread))
+        return
     plan = plan_row(connection, decision.digest)
     if plan.job_id != decision.job_id:
         raise Conflict(f"Plan {plan.digest[:8]} belongs to {plan.job_id}, not to {decision.job_id}.")
-    if decision.kind == "resolve":
+    if decision.kind == "standing":
+        _check_standing(decision, plan, str(job.thread), at)
+    elif decision.kind == "resolve":
         _check_resolve(connection, decision)
     elif decision.kind == "withdraw":
         permits.refuse_late_withdrawal(connection, plan, decision.by)
@@ -145,6 +153,30 @@ def _check_word(connection: Connection, decision: Decision, job: Row[Any]) -> No
             f"No agent works on job {job.number} (it is {job.phase!r}), so nobody would hear it. While its plan waits, "
             "`perdure request-changes` sends it back with your words. Nothing was recorded."
         )
+
+
+def _check_standing(decision: Decision, plan: PlanRow, thread: str, at: datetime) -> None:
+    scope = scope_of(decision)
+    if scope is None or scope.thread != thread:
+        raise UserError(f"Decision {decision.id} does not say what stands approved in {thread}. Nothing was recorded.")
+    if plan.round < CALL_ROUNDS:
+        raise UserError(
+            f"Plan {plan.digest[:8]} is no single call of an agent; only such calls are approved beforehand. "
+            "Nothing was recorded."
+        )
+    if at >= scope.until:
+        raise UserError(
+            f"The standing approval would end {scope.until.isoformat()}, before it begins. Give a later end."
+        )
+
+
+def _check_revoke(connection: Connection, decision: Decision, thread: str) -> None:
+    words = [signed.decision for signed in standing_words(connection, thread)]
+    wanted = revoked_by(decision)
+    if wanted not in {word.id for word in words if word.kind == "standing"}:
+        raise NotFound(f"There is no standing approval {wanted!r} in {thread}. `perdure approvals list` shows them.")
+    if wanted in {revoked_by(word) for word in words}:
+        raise Conflict(f"Standing approval {wanted} is revoked already.")
 
 
 def _too_late(decision: Decision, plan: PlanRow, why: str, number: int) -> Conflict:

@@ -14,14 +14,19 @@ from perdure.contracts.application import Receipt
 from perdure.contracts.base import JsonDict
 from perdure.contracts.decisions import SignedDecision
 from perdure.contracts.http import AuditFinding
+from perdure.contracts.names import JobId
 from perdure.contracts.plan import Plan
 from perdure.policy.gates import weigh
+from perdure.policy.standing import STANDING_KINDS
 from perdure.store import schema
+from perdure.store.approvals import USED
 from perdure.store.chain import GENESIS, Header, content_hash, link_hash, time_of
 from perdure.store.events import INSTALLATION
 from perdure.store.signing import verify
+from perdure.store.standing_uses import StandingUses
 
 ERASED = "thread.erased"
+_STANDING = frozenset(f"decision.{kind}" for kind in STANDING_KINDS)
 
 
 @dataclass(frozen=True)
@@ -129,13 +134,16 @@ def check_applied(
     """
     findings: list[AuditFinding] = []
     signed: list[SignedDecision] = []
+    uses = StandingUses()
     begun: set[tuple[str, int, str]] = set()
     for record in records:
         kind = record.header.kind if record.header else ""
         value = record.value()
         if kind.startswith("decision."):
             signed += [decision for decision in [_decision(record)] if decision and verify(decision, public_keys)]
-        elif kind == "permit.spent":
+        elif kind == USED and record.header is not None:
+            uses.note(record.header, value, [one.decision for one in signed], find_plan)
+        elif kind == "permit.spent" and str(value.get("digest", "")) not in uses.satisfied:
             findings += _check_approval(record, value, signed, find_plan)
         elif kind == "effect.intent":
             begun.add(effect_key(value))
@@ -164,7 +172,12 @@ def head_of(records: Sequence[Record]) -> str:
 
 
 def _may_show(record: Record, job_id: str) -> bool:
-    return record.header is not None and (record.header.job_id == job_id or record.header.kind == ERASED)
+    """Also what stands approved in the job's thread: its calls may rest on it."""
+    header = record.header
+    if header is None:
+        return False
+    stands = header.kind in _STANDING and header.thread == JobId.parse(job_id).thread
+    return header.job_id == job_id or header.kind == ERASED or stands
 
 
 def _check_contents(records: Sequence[Record], owner: str) -> list[AuditFinding]:

@@ -19,6 +19,7 @@ from perdure.contracts.plan import Envelope
 from perdure.store import (
     access,
     agent_rows,
+    approvals,
     arbiter,
     decisions,
     erasure,
@@ -185,6 +186,11 @@ class Ledger:
             if close.application_id:
                 permits.grant_permit(connection, close.digest, close.job_id, close.application_id, at, weighed)
 
+    def void_call(self, digest: str) -> None:
+        """Take back the question about one call that came to its end another way; a no-op once it was decided."""
+        with self.database.write() as connection:
+            plans.void_call(connection, digest)
+
     # Decisions
 
     def record_decision(self, signed: SignedDecision, *, thread: str, at: datetime) -> bool:
@@ -222,6 +228,21 @@ class Ledger:
         """Return the ids of the agents at work on a job, oldest first."""
         with self.database.read() as connection:
             return agent_rows.open_agents(connection, job_id)
+
+    def standing_words(self, thread: str | None) -> list[SignedDecision]:
+        """Return standing approvals of a thread (``None``: all) and what takes them back, oldest first; not checked."""
+        with self.database.read() as connection:
+            return approvals.standing_words(connection, thread)
+
+    def count_uses(self, thread: str | None) -> dict[str, int]:
+        """Return how often each standing approval of a thread (``None``: all) was used, by its id."""
+        with self.database.read() as connection:
+            return approvals.count_uses(connection, thread)
+
+    def approvals_used(self, gate_id: str) -> list[str]:
+        """Return the ids of the standing approvals that a gate was satisfied by."""
+        with self.database.read() as connection:
+            return approvals.used_at(connection, gate_id)
 
     # Permits and effects
 

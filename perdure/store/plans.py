@@ -15,6 +15,7 @@ from perdure.contracts.names import CALL_ROUNDS
 from perdure.contracts.plan import Envelope
 from perdure.errors import Conflict, NotFound, UserError
 from perdure.store import schema
+from perdure.store.approvals import use_approval
 from perdure.store.chain import time_of, time_text
 from perdure.store.events import append_event, clean
 from perdure.store.jobs import job_row
@@ -95,9 +96,13 @@ def close_gate(connection: Connection, close: CloseGateInput, at: datetime, weig
     if plan.gate_id != close.gate_id:
         raise Conflict(f"Plan {close.digest[:8]} waits at {plan.gate_id}, not at {close.gate_id}. Nothing was changed.")
     refuse_unweighed(connection, close.digest, weighed)
+    thread = job_row(connection, plan.job_id).thread
+    for approval in close.standing:
+        about = {"thread": thread, "job_id": plan.job_id, "gate_id": close.gate_id, "digest": close.digest}
+        use_approval(connection, approval, **about, at=at)
     append_event(
         connection,
-        thread=job_row(connection, plan.job_id).thread,
+        thread=thread,
         kind="gate.closed",
         actor="perdure",
         body={
@@ -105,6 +110,7 @@ def close_gate(connection: Connection, close: CloseGateInput, at: datetime, weig
             "digest": close.digest,
             "outcome": close.outcome,
             "weighed": weighed,
+            **({"standing": close.standing} if close.standing else {}),
             "detail": clean(close.detail),
         },
         job_id=plan.job_id,
@@ -217,6 +223,13 @@ def void_calls(connection: Connection, job_id: str) -> None:
     """Take back the questions about an agent's calls that nobody has answered: the goal is another one now."""
     plans = schema.plans
     asked = (plans.c.job_id == job_id, plans.c.round >= CALL_ROUNDS, plans.c.state.in_((OPEN, NOT_OPENED)))
+    connection.execute(update(plans).where(*asked).values(state="superseded"))
+
+
+def void_call(connection: Connection, digest: str) -> None:
+    """Take back the question about one call: it came to its end another way. A no-op once it was decided."""
+    plans = schema.plans
+    asked = (plans.c.digest == digest, plans.c.round >= CALL_ROUNDS, plans.c.state.in_((OPEN, NOT_OPENED)))
     connection.execute(update(plans).where(*asked).values(state="superseded"))
 
 

@@ -10,9 +10,11 @@ from perdure.contracts.base import BlobRef, JsonDict
 from perdure.contracts.decisions import Weighing
 from perdure.contracts.http import ArtifactView, JobView, Review
 from perdure.contracts.job import JobPhase
+from perdure.contracts.names import CALL_ROUNDS
 from perdure.contracts.plan import Plan, read_plan
 from perdure.errors import NotFound, UserError
 from perdure.policy.gates import weigh
+from perdure.policy.standing import weigh_call
 from perdure.store.blobs import BlobStore
 from perdure.store.ledger import Ledger
 from perdure.store.review import build_review, stream_difference
@@ -94,7 +96,17 @@ class Reader:
         """Return what the decisions in the ledger amount to; unsigned ones count for nothing."""
         keys = self._public_keys()
         verified = [one.decision for one in self._ledger.decisions(digest=row.digest) if verify(one, keys)]
-        return weigh(plan, row.digest, verified, now=now)
+        if row.round < CALL_ROUNDS or row.state not in ("open", "satisfied"):
+            return weigh(plan, row.digest, verified, now=now)
+        thread = plan.envelope.thread
+        words = [one.decision for one in self._ledger.standing_words(thread) if verify(one, keys)]
+        if row.state == "open":
+            return weigh_call(plan, row.digest, verified, words, self._ledger.count_uses(thread), now=now)
+        # What stood when it was used counts here for good, whatever became of it since.
+        used = self._ledger.approvals_used(row.gate_id)
+        return weigh_call(
+            plan, row.digest, verified, [one for one in words if one.id in used], {}, now=plan.envelope.created_at
+        )
 
     def artifacts(self, job_id: str) -> list[ArtifactView]:
         """Return a job's stored results in the order they were made; a later one of the same name replaces it."""

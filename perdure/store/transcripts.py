@@ -215,6 +215,14 @@ def _read_call(body: str) -> CallRecord:
     return CallRecord.model_validate_json(body)
 
 
+def late_calls(connection: Connection, agent_id: str) -> list[CallRecord]:
+    """Return the calls that went on beside the turns and have ended, and whose end was not told yet; oldest first."""
+    calls = schema.agent_calls
+    query = select(calls.c.body).where(calls.c.agent_id == agent_id, calls.c.state == "late")
+    bodies = connection.execute(query.order_by(calls.c.turn, calls.c.position)).scalars()
+    return [CallRecord.model_validate_json(body) for body in bodies]
+
+
 def told_keys(connection: Connection, agent_id: str) -> list[tuple[int, str]]:
     """Return (number, key) of messages from people and from the loop itself, oldest first."""
     return [(row.number, row.key) for row in connection.execute(_TOLD, {"agent": agent_id})]

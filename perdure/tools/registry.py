@@ -25,6 +25,7 @@ def shipped_tools() -> tuple[ModelTool[Any], ...]:
     """The tools that come with Perdure, in the order of the reference. Their modules are imported here."""
     from perdure.tools import (
         ask,
+        calls,
         files_glob,
         files_grep,
         files_patch,
@@ -49,6 +50,8 @@ def shipped_tools() -> tuple[ModelTool[Any], ...]:
         git.GIT,
         http.GET,
         output.OUTPUT,
+        calls.LOOK,
+        calls.CANCEL,
         memory.READ,
         memory.WRITE,
         ask.ASK,

@@ -22,6 +22,8 @@ from perdure.workspace.reading import changed_paths, stamp_all
 CAPTURED_BYTES = 4 << 20
 """Of a command's output; beginning and end are kept, the middle is counted."""
 LONGEST_SECONDS = 600
+GRACE_SECONDS = 120
+"""After so long the model goes on with something else, and is told the end when it comes."""
 
 Word = Annotated[str, StringConstraints(max_length=100_000, pattern=r"^[^\x00]*$")]
 
@@ -124,4 +126,5 @@ RUN = make_tool(
     ),
     effect_class="workspace",
     limit_seconds=LONGEST_SECONDS,
+    grace_seconds=GRACE_SECONDS,
 )

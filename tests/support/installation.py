@@ -43,10 +43,13 @@ class Installation:
     environ: dict[str, str]
     workers: list[subprocess.Popen[bytes]] = field(default_factory=list)
 
-    def start_worker(self, point: str = "") -> subprocess.Popen[bytes]:
-        """Start a worker and wait until it polls. With ``point`` it kills itself there (``crash/killable.py``)."""
+    def start_worker(self, point: str = "", script: Path | None = None) -> subprocess.Popen[bytes]:
+        """Start a worker and wait until it polls. With ``point`` it kills itself there (``crash/killable.py``).
+
+        ``script``: a file that runs the worker otherwise; it is given the data folder.
+        """
         data = str(self.settings.data)
-        ordinary = ["-m", "perdure.runtime.run_worker", "--data", data]
+        ordinary = [str(script), data] if script else ["-m", "perdure.runtime.run_worker", "--data", data]
         argv = [str(ROOT / "tests" / "crash" / "killable.py"), data, point] if point else ordinary
         ready = self.settings.socket.parent / "worker.ready"
         ready.unlink(missing_ok=True)
