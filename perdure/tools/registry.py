@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from importlib.metadata import EntryPoint, entry_points
-from typing import Any
+from typing import Any, get_args
 
+from perdure.contracts.agent import EffectClass
 from perdure.contracts.agent_ports import Tool
 from perdure.errors import SetupError
 from perdure.policy.names import suggest
@@ -72,7 +73,25 @@ def default_tools(named: Sequence[str] = ()) -> dict[str, Tool]:
             if tool.spec.name in found:
                 raise SetupError(f"[tools]: {entry} brings {tool.spec.name!r}, and there is a tool of that name.")
             found[tool.spec.name] = tool
+    for tool in found.values():
+        _check_fallback(tool, found)
     return found
+
+
+def _check_fallback(tool: Tool, tools: Mapping[str, Tool]) -> None:
+    """A fallback runs without being asked about: it may do no more than the tool that was."""
+    fallback = tool.traffic.fallback if isinstance(tool, ModelTool) else ""
+    if not fallback:
+        return
+    what = f"[tools]: {tool.spec.name} falls back on {fallback!r}"
+    if fallback not in tools:
+        raise SetupError(f"{what}, and there is no such tool.{suggest(fallback, tools, 'tools')}")
+    effects = get_args(EffectClass)
+    if effects.index(tools[fallback].spec.effect_class) > effects.index(tool.spec.effect_class):
+        raise SetupError(
+            f"{what}, which may change more ({tools[fallback].spec.effect_class}) than it ({tool.spec.effect_class}). "
+            "Name one that changes no more."
+        )
 
 
 def open_tools(settings: Settings) -> dict[str, Tool]:

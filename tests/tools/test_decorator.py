@@ -147,6 +147,7 @@ PACKAGE = {
     "acme_tools.py": '''
         import pathlib
         pathlib.Path(__file__).with_name("imported").touch()
+        from perdure.tools.base import Traffic
         from perdure.tools.decorator import tool
 
         @tool("acme.say", effect="read")
@@ -157,6 +158,8 @@ PACKAGE = {
         taken = tool("files.read", effect="read")(say.do.__self__._function)
         broken = 5
         several = [say]
+        beyond = tool("acme.ask", effect="read", traffic=Traffic(fallback="shell.run"))(say.do.__self__._function)
+        nobody = tool("acme.ask", effect="read", traffic=Traffic(fallback="acme.sai"))(say.do.__self__._function)
     ''',
     "acme-1.4.0.dist-info/METADATA": "Metadata-Version: 2.1\nName: acme\nVersion: 1.4.0\n",
     "acme-1.4.0.dist-info/entry_points.txt": """\
@@ -166,6 +169,8 @@ PACKAGE = {
         acme-taken = acme_tools:taken
         acme-broken = acme_tools:broken
         acme-gone = acme_tools:nothing
+        acme-beyond = acme_tools:beyond
+        acme-nobody = acme_tools:nobody
     """,
 }
 
@@ -205,6 +210,8 @@ def test_named_package_in_its_version_brings_its_tools(installed: Path, bench: T
         ("acme-broken@1.4.0", "gives no tools"),
         ("acme-gone@1.4.0", "cannot be imported"),
         ("acme-taken@1.4.0", "there is a tool of that name"),
+        ("acme-beyond@1.4.0", r"falls back on 'shell.run', which may change more \(workspace\) than it \(read\)"),
+        ("acme-nobody@1.4.0", "falls back on 'acme.sai', and there is no such tool"),
     ],
 )
 def test_package_in_another_version_or_without_tools_is_refused(installed: Path, named: str, told: str) -> None:
