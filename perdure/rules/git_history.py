@@ -2,19 +2,24 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from perdure.contracts.base import JsonDict
 from perdure.rules.base import Rule, RuleContext, RuleResult
 from perdure.rules.git_branch import find_branch, list_tags, refuse_unready
-from perdure.rules.git_commits import read_commits
+from perdure.rules.git_commits import Commit, read_commits
 from perdure.rules.git_past import read_past_releases, read_past_sections, read_pattern
 from perdure.rules.git_remote import read_remote, refuse_behind
 from perdure.rules.git_scopes import name_disagreements
-from perdure.rules.git_tree import open_input, package_path
+from perdure.rules.git_tree import CommitTree, open_input, package_path
 from perdure.rules.release.announced import begin_at_announced
 from perdure.rules.release.habits import learn_habits
-from perdure.rules.release.last_release import find_last_release, refuse_unknown_releases
+from perdure.rules.release.last_release import LastRelease, find_last_release, refuse_unknown_releases
+from perdure.rules.release.settings.find import find_settings
+from perdure.rules.release.settings.model import ToolSettings
 from perdure.rules.release.tags import parse_tag_form
 from perdure.rules.release.versions import VersionScheme, find_scheme
+from perdure.workspace.git import Repository
 from perdure.workspace.refs import short_ref
 
 NAME = "git.history"
@@ -37,12 +42,15 @@ def gather_history(arguments: JsonDict, context: RuleContext) -> RuleResult:
     refuse_unready(repository)
     names = list_tags(repository)
     first_version = str(context.inputs.get("version") or "")
-    last = find_last_release(repository, head, names, form, scheme, starts_anew=bool(first_version))
+    settings = _read_settings(repository, head, path)
+    said = (settings.tag, settings.file)
+    last = find_last_release(repository, head, names, form, scheme, starts_anew=bool(first_version), said=said)
     remote = read_remote(repository, str(arguments.get("remote", context.inputs.get("remote", "origin")) or ""))
     refuse_behind(repository, remote, ref, head)
     refuse_unknown_releases(remote, names, last, form, scheme)
     past = read_past_releases(repository, names, last, form, scheme, path)
-    habits = learn_habits(past, read_past_sections(repository, head, path) if past else {})
+    sections = read_past_sections(repository, head, path) if past else {}
+    habits = learn_habits(past, sections, settings.types)
     last, commits = begin_at_announced(
         last, read_commits(repository, head, since=last.commit, path=path), names, form, scheme
     )
@@ -59,8 +67,10 @@ def gather_history(arguments: JsonDict, context: RuleContext) -> RuleResult:
         "last_tag_commit": last.commit,
         "last_version": last.version,
         "last_candidate": last.candidate,
+        "candidate_holds": _find_held(repository, head, last, commits),
         "first_release": not last.tag,
         "habits": habits.to_json(),
+        "settings": settings.to_json(),
         "calendar": read_pattern(repository, names, form, scheme),
         "commits": [commit.to_json() for commit in commits],
         "tags": names,
@@ -70,11 +80,25 @@ def gather_history(arguments: JsonDict, context: RuleContext) -> RuleResult:
     }
     since = f"since {last.tag}" if last.tag else "and no release yet"
     plural = "" if len(commits) == 1 else "s"
-    findings = [finding for finding in (last.finding, remote.finding) if finding]
+    findings = [finding for finding in (last.finding, remote.finding) if finding] + [*settings.findings]
     if path:
         every = read_commits(repository, head, since=last.commit)
         findings += name_disagreements(repository, head, path, commits, every)
     return RuleResult(value, f"{len(commits)} commit{plural} {since}", findings=findings)
+
+
+def _find_held(repository: Repository, head: str, last: LastRelease, commits: Sequence[Commit]) -> list[str]:
+    """Short ids of those commits that the pre-release since the last final one holds."""
+    if not last.candidate_commit:
+        return []
+    since = set(repository.read("rev-list", head, f"^{last.candidate_commit}").decode("ascii").split())
+    return [commit.short for commit in commits if commit.id not in since]
+
+
+def _read_settings(repository: Repository, head: str, path: str) -> ToolSettings:
+    """What the project set for its own release tools, in the folder of the package and at the root."""
+    root = CommitTree(repository, head, "")
+    return find_settings(root, CommitTree(repository, head, path) if path else root)
 
 
 def _pick_scheme(arguments: JsonDict, context: RuleContext) -> VersionScheme:

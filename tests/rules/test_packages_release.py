@@ -313,3 +313,20 @@ def test_tags_that_name_no_package_are_asked_about(tmp_path: Path) -> None:
         PackagesRun(path, tmp_path).propose()
     release = PackagesRun(path, tmp_path, {"tag": "{name}@{version}"}).propose()
     assert [tag["name"] for tag in release["tags"]] == ["@x/core@3.0.0", "@x/app@1.0.0", "@x/tool@1.0.0"]
+
+
+def test_packages_follow_their_own_settings_or_the_root_s(tmp_path: Path) -> None:
+    """What a package sets for itself counts for it alone; the others have the root's, and broken ones are named."""
+    path = begin(tmp_path)
+    rules = '{"releaseRules": [{"type": "feat", "release": "patch"}]}'
+    own = {"packages/core/.releaserc": rules, "packages/tool/.releaserc": "{", "cog.toml": ""}
+    save(path, "chore: set up", own)
+    save(path, "feat(core): a flag", {"packages/core/a.js": "1"})
+    save(path, "feature(tool): a crash", {"packages/tool/a.js": "1"})
+    run = PackagesRun(path, tmp_path)
+    release = run.propose()
+    assert versions(release) == {"@x/core": "1.0.1", "@x/tool": "1.0.1"}
+    rules_by = {entry["id"][-4:]: entry["rule"] for one in release["packages"] for entry in one["entries"]}
+    assert rules_by["core"] == "packages/core/.releaserc: releaseRules[0]"
+    assert rules_by["tool"].startswith("cog.toml; cocogitto makes no minor version of it")
+    assert any(told.startswith("@x/tool: packages/tool/.releaserc cannot be read") for told in run.findings)

@@ -1,5 +1,6 @@
 """Pre-releases: entered by a label, counted while their line lasts, left by asking for none."""
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -119,3 +120,49 @@ def test_a_fix_on_a_maintenance_branch_stays_on_its_line(tmp_path: Path) -> None
     save(path, "feat: too much for it")
     with pytest.raises(UserError, match=r"The tag v1\.3\.0 exists already"):
         ReleaseRun(path, tmp_path).propose()
+
+
+@pytest.mark.parametrize(
+    ("held", "since", "version", "pre"),
+    [
+        ("major", "patch", "1.2.1", "1.2.1-rc.3"),
+        ("minor", "", "1.2.1", "1.2.1-rc.3"),
+        ("patch", "minor", "1.3.0", "1.3.0-rc.1"),
+        ("major", "minor", "2.0.0", "2.0.0-rc.1"),
+    ],
+)
+def test_what_a_tagged_pre_release_holds_was_decided_with_it(held: Bump, since: str, version: str, pre: str) -> None:
+    """Its line stands, unless what came after it calls for a higher one; what the changes alone would give is told."""
+    steps: dict[str, Bump] = {"patch": "patch", "minor": "minor"}
+    later = [replace(entry(steps[since]), sources=("f00ba12",))] if since else []
+    last = Last("1.2.0", "1.2.1-rc.2", held=frozenset({"a1b2c3d"}))
+    found = suggest_version([*later, entry(held)], last, SCHEMES["semver"])
+    assert found.version == version
+    assert ("what it holds was decided with it" in found.reasons[0]) == (version == "1.2.1")
+    assert suggest_pre_release([*later, entry(held)], last, SCHEMES["semver"], "rc").version == pre
+
+
+def test_a_candidate_s_line_is_released_with_the_features_that_it_holds(tmp_path: Path) -> None:
+    """As a job reads it: a feature before v1.2.1-rc.1 was decided to be a patch; one after it was not."""
+    path = make_repository(tmp_path)
+    save(path, "feat: begin")
+    tag(path, "v1.2.0")
+    save(path, "feat: a small thing")
+    tag(path, "v1.2.1-rc.1")
+    save(path, "fix: y")
+    assert ReleaseRun(path, tmp_path).propose()["version"] == "1.2.1"
+    save(path, "feat: another")
+    assert ReleaseRun(path, tmp_path).propose()["version"] == "1.3.0"
+
+
+def test_python_s_way_to_write_a_pre_release_is_read_among_semantic_versions(tmp_path: Path) -> None:
+    """Their line counts as any other, also out of 0.x: somebody tagged it. How it was read is said."""
+    path = make_repository(tmp_path)
+    save(path, "feat: begin")
+    tag(path, "v0.9.0")
+    save(path, "feat: another")
+    tag(path, "v1.0.0b1", "v1.0.0.dev4", "v1.0.0b2")
+    save(path, "fix: y")
+    run = ReleaseRun(path, tmp_path)
+    assert run.propose()["version"] == "1.0.0"
+    assert any(told.startswith("v1.0.0b2 is read as the pre-release 1.0.0-b.2") for told in run.findings)

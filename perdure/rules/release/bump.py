@@ -32,6 +32,8 @@ class Last:
     """Of calendar versions: what the project's releases show; empty when they show none."""
     today: date | None = None
     """The day that a calendar version is made of."""
+    held: frozenset[str] = frozenset()
+    """Short ids of the commits that ``candidate`` holds."""
 
 
 @dataclass(frozen=True)
@@ -58,7 +60,7 @@ def suggest_version(entries: Sequence[Entry], last: Last, scheme: VersionScheme)
         reasons.insert(0, f"{told} {ask_to_leave(scheme.bump(scheme.final(last.version), bump))}")
     if scheme.is_final(last.version):
         version = scheme.bump(last.version, step)
-        return _respect_candidate(Suggestion(version, step, reasons), last, scheme)
+        return _respect_candidate(Suggestion(version, step, reasons), entries, last, scheme)
     return _leave_pre_release(Suggestion(last.version, step, reasons), last.version, scheme)
 
 
@@ -72,7 +74,8 @@ def suggest_pre_release(entries: Sequence[Entry], last: Last, scheme: VersionSch
     """
     newest = last.candidate or (last.version if last.version and not scheme.is_final(last.version) else "")
     wanted = suggest_version(entries, replace(last, candidate=""), scheme)
-    goes_on = bool(newest) and scheme.key(scheme.final(newest)) >= scheme.key(wanted.version)
+    is_high = bool(newest) and scheme.key(scheme.final(newest)) >= scheme.key(wanted.version)
+    goes_on = is_high or _holds_enough(entries, last, scheme)
     final = scheme.final(newest) if goes_on else wanted.version
     try:
         version = scheme.pre_release(final, label, newest if goes_on else "")
@@ -147,17 +150,39 @@ def _suggest_first(last: Last, scheme: VersionScheme) -> Suggestion:
 def _name_evidence(entries: Sequence[Entry], bump: Bump) -> list[str]:
     """The entries that decide the step, as they were written; entries are in order of time, the newest first."""
     deciding = [entry for entry in entries if entry.bump == bump]
-    reasons = [f'{bump}: "{entry.reason or entry.text.splitlines()[0]}" ({entry.sources[0]})' for entry in deciding]
+    reasons = [
+        f'{bump}: "{_say(entry)}" ({"; ".join(filter(None, (entry.sources[0], entry.rule)))})' for entry in deciding
+    ]
     rest = len(reasons) - _MOST_REASONS
     return reasons[:_MOST_REASONS] + ([f"{bump}: and {rest} more"] if rest > 0 else [])
 
 
-def _respect_candidate(suggestion: Suggestion, last: Last, scheme: VersionScheme) -> Suggestion:
-    if not last.candidate or scheme.key(suggestion.version) > scheme.key(last.candidate):
+def _say(entry: Entry) -> str:
+    return entry.reason or entry.text.splitlines()[0]
+
+
+def _respect_candidate(
+    suggestion: Suggestion, entries: Sequence[Entry], last: Last, scheme: VersionScheme
+) -> Suggestion:
+    if not last.candidate:
         return suggestion
-    version = scheme.final(last.candidate)
     reason = f"{last.candidate} is tagged: leaving the pre-release drops its suffix."
-    return Suggestion(version, suggestion.bump, [reason, *suggestion.reasons])
+    if scheme.key(suggestion.version) > scheme.key(last.candidate):
+        if not _holds_enough(entries, last, scheme):
+            return suggestion
+        reason += f" By its changes it would be {suggestion.version}; what it holds was decided with it."
+    return Suggestion(scheme.final(last.candidate), suggestion.bump, [reason, *suggestion.reasons])
+
+
+def _holds_enough(entries: Sequence[Entry], last: Last, scheme: VersionScheme) -> bool:
+    """Whether somebody tagged a pre-release knowing its changes, and nothing since calls for a higher line."""
+    if not last.candidate or not last.held or not scheme.is_final(last.version):
+        return False
+    since = [entry.bump for entry in entries if not set(entry.sources) <= last.held]
+    if not since:
+        return True
+    step = soften_bump(max(since, key=BUMPS.index), last.version, scheme)
+    return bool(scheme.key(scheme.final(last.candidate)) >= scheme.key(scheme.bump(last.version, step)))
 
 
 def _leave_pre_release(suggestion: Suggestion, last: str, scheme: VersionScheme) -> Suggestion:

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from perdure.rules.git_commits import Commit
 from perdure.rules.release.commit_signals import Signal, follows_convention, read_signals
-from perdure.rules.release.commit_types import LISTED, is_shipped
+from perdure.rules.release.commit_types import LISTED, UNSEEN, is_shipped
 from perdure.rules.release.entries import Entry, clean_text
 from perdure.rules.release.habits import Habit, Habits
 from perdure.rules.release.versions import BUMPS, Bump
@@ -23,13 +23,14 @@ def read_commit_entries(commits: Sequence[Commit], habits: Habits = _NO_HABITS) 
     Where nothing is to be listed so, what reaches users unseen is: prose, ``refactor``, ``build``, dependencies; and
     the rest as well when the project has made such releases before.
     """
-    signals, cancelled = read_signals(commits)
+    signals, cancelled = read_signals(commits, habits.types)
+    left, signals = _leave_out(signals, habits)
     speaks = follows_convention(signals)
     entries = [entry for signal in signals if (entry := _write(signal, habits, lists_prose=not speaks))]
     prose = [signal for signal in signals if signal.typed is None] if speaks else []
     if not entries:
-        return merge_same(_list_quiet(signals, habits)), cancelled.uncertain
-    return merge_same(entries), cancelled.uncertain + _name_habits(signals, habits) + _name_prose(prose)
+        return merge_same(_list_quiet(signals, habits)), cancelled.uncertain + left
+    return merge_same(entries), cancelled.uncertain + left + _name_habits(signals, habits) + _name_prose(prose)
 
 
 def merge_same(entries: Sequence[Entry]) -> list[Entry]:
@@ -53,9 +54,32 @@ def _write(signal: Signal, habits: Habits, *, lists_prose: bool) -> Entry | None
         return _make(signal, "Other", signal.commit.subject, "patch") if lists_prose else None
     if step is None:
         return _make_quiet(signal) if habits.lists(signal) else None
-    section = LISTED[typed.type][0] if typed.type in LISTED else "Changed"
     text = f"{typed.description}: {typed.breaking_note}" if typed.breaking_note else typed.description
-    return _make(signal, section, text, step)
+    found = habits.find(signal)
+    rule = found[1].told if found and found[1].is_rule else ""
+    entry = _make(signal, _find_section(signal, step), text, step)
+    return replace(entry, rule=rule, breaking=entry.breaking or (bool(rule) and step == "major"))
+
+
+def _find_section(signal: Signal, step: Bump) -> str:
+    """Where a change is listed that has a step: types that only the project's settings know by their step."""
+    kind = signal.typed.type if signal.typed else ""
+    if kind in LISTED:
+        return LISTED[kind][0]
+    if signal.typed and signal.typed.breaking:
+        return "Changed"
+    if kind in UNSEEN and not _is_shipped(signal):
+        return "Other"
+    return "Added" if step == "minor" else "Changed"
+
+
+def _leave_out(signals: Sequence[Signal], habits: Habits) -> tuple[list[str], list[Signal]]:
+    """Return (what to tell of it, the rest): changes that the project's settings make no release of."""
+    silent = [(signal, where) for signal in signals if (where := habits.find_silent(signal))]
+    left = {signal.commit.id for signal, _ in silent}
+    told = {signal.commit.short: where for signal, where in silent if signal.step is not None}
+    findings = [f"{short} is left out: {where} makes no release of it." for short, where in told.items()]
+    return findings, [signal for signal in signals if signal.commit.id not in left]
 
 
 def _list_quiet(signals: Sequence[Signal], habits: Habits) -> list[Entry]:
@@ -96,12 +120,14 @@ def _make(signal: Signal, section: str, text: str, bump: Bump) -> Entry:
 
 def _name_habits(signals: Sequence[Signal], habits: Habits) -> list[str]:
     """Say which habits gave another step than the type alone would have."""
-    used: dict[str, tuple[Habit, Bump]] = {}
+    used: dict[str, tuple[Habit, Bump | None]] = {}
     for signal in signals:
         found, plain = habits.find(signal), signal.step
-        if found and plain and found[1].step != plain:
+        if found and found[1].step != plain:
             used[found[0]] = (found[1], plain)
-    return [f"{key} counts as {habit.step}, not {plain}: {habit.told}." for key, (habit, plain) in used.items()]
+    return [
+        f"{key} counts as {habit.step}, not {plain or 'nothing'}: {habit.told}." for key, (habit, plain) in used.items()
+    ]
 
 
 def _name_prose(prose: Sequence[Signal]) -> list[str]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 
 from perdure.rules.git_commits import Commit
@@ -58,15 +58,17 @@ class Signal:
         return (f"{self.typed.type}({self.typed.scope})", self.typed.type) if self.typed.scope else (self.typed.type,)
 
 
-def read_signals(commits: Sequence[Commit]) -> tuple[list[Signal], Cancelled]:
+def read_signals(commits: Sequence[Commit], types: Collection[str] = ()) -> tuple[list[Signal], Cancelled]:
     """Return what ``commits`` (newest first) say, in their order, and what reverts left out.
+
+    ``types`` are known besides the usual ones: those that the project's settings name.
 
     Merges, release commits, unfinished ones (``fixup!``) and what was undone in the range say nothing.
     """
     cancelled = cancel_reverts(commits)
     released = set(cancelled.released)
     told = [commit for commit in commits if commit.id not in cancelled.ids and not _is_silent(commit)]
-    return [signal for commit in told for signal in _read(commit, is_revert=commit.id in released)], cancelled
+    return [signal for commit in told for signal in _read(commit, types, is_revert=commit.id in released)], cancelled
 
 
 def follows_convention(signals: Sequence[Signal]) -> bool:
@@ -79,21 +81,21 @@ def _is_silent(commit: Commit) -> bool:
     return commit.is_merge or not commit.subject or is_unfinished or is_release_commit(commit.subject)
 
 
-def _read(commit: Commit, *, is_revert: bool) -> list[Signal]:
-    typed = _parse(commit, is_revert=is_revert)
+def _read(commit: Commit, types: Collection[str], *, is_revert: bool) -> list[Signal]:
+    typed = _parse(commit, types, is_revert=is_revert)
     if typed is None and (squashed := _read_squashed(commit)):
         return squashed
     return [Signal(commit, typed)]
 
 
-def _parse(commit: Commit, *, is_revert: bool) -> ConventionalCommit | None:
+def _parse(commit: Commit, types: Collection[str], *, is_revert: bool) -> ConventionalCommit | None:
     """Read a commit by the convention or its emoji; ``None`` for prose, ``subsystem: text`` included."""
     emoji, rest = split_gitmoji(commit.subject)
     typed = parse_conventional(f"{rest}\n\n{commit.body}" if commit.body else rest)
     if is_revert and (typed is None or typed.type == "revert" or typed.type not in LISTED):
         described = typed.description if typed and typed.type == "revert" else commit.subject
         return ConventionalCommit("revert", "", described, "", (), bool(typed and typed.breaking), "")
-    if typed is not None and (typed.breaking or is_known(typed.type)):
+    if typed is not None and (typed.breaking or is_known(typed.type) or typed.type in types):
         return replace(typed, breaking=True) if emoji == "breaking" else typed
     return _from_emoji(emoji, rest) if emoji else None
 

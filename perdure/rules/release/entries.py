@@ -32,6 +32,8 @@ class Entry:
     reason: str = ""
     """The evidence as it was written: ``feat: bulk import``."""
     edited_by: str = ""
+    rule: str = ""
+    """File and key of the project's settings that say how far it moves the version; empty when none do."""
 
     def to_json(self) -> JsonDict:
         """Return plain JSON; inverse of :func:`read_entry`."""
@@ -45,6 +47,7 @@ class Entry:
             "bump": self.bump,
             "reason": self.reason,
             "edited_by": self.edited_by,
+            "rule": self.rule,
         }
 
 

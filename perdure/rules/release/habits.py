@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from perdure.contracts.base import JsonDict
@@ -50,6 +50,8 @@ class Habit:
     of: int
     said: str = ""
     """How it is known when not from the tags: "confirmed by ann on 2026-11-30"."""
+    is_rule: bool = False
+    """Whether the project's settings say so: then it counts for types that the convention does not list as well."""
 
     @property
     def told(self) -> str:
@@ -67,15 +69,30 @@ class Habits:
     """Releases that held nothing but changes that users do not notice."""
     listed: Mapping[str, bool] = field(default_factory=dict)
     """By key of a type that the common convention does not list: whether the project's own changelog does."""
+    silent: Mapping[str, str] = field(default_factory=dict)
+    """By key of a kind of change that the project's settings leave out: where they say so."""
+
+    @property
+    def types(self) -> frozenset[str]:
+        """Types that the project's settings name."""
+        return frozenset(key.partition("(")[0] for key, habit in self.steps.items() if habit.is_rule)
 
     def find(self, signal: Signal) -> tuple[str, Habit] | None:
         """The most special habit about a change; ``None`` when there is none."""
-        return next(((key, self.steps[key]) for key in signal.keys if key in self.steps), None)
+        found = next(((key, self.steps[key]) for key in _list_keys(signal) if key in self.steps), None)
+        return found if found and (signal.step is not None or found[1].is_rule) else None
 
     def step(self, signal: Signal) -> Bump | None:
         """How far a change moves the version in this project; ``None`` when its type is not listed."""
-        found = self.find(signal) if signal.step is not None else None
+        found = self.find(signal)
         return found[1].step if found else signal.step
+
+    def find_silent(self, signal: Signal) -> str:
+        """Where the project's settings leave a change out; empty when they do not."""
+        for key in _list_keys(signal):
+            if key in self.silent or key in self.steps:
+                return self.silent.get(key, "")
+        return ""
 
     def lists(self, signal: Signal) -> bool:
         """Whether the project's changelog lists changes of a kind that is not listed by its type alone."""
@@ -93,15 +110,20 @@ def habits_from_json(value: JsonDict) -> Habits:
     return Habits(steps, value["quiet"], value.get("listed", {}))  # values gathered by an earlier code lack the last
 
 
-def learn_habits(releases: Sequence[PastRelease], changelog: Mapping[str, Sequence[str]] = _NO_CHANGELOG) -> Habits:
+def learn_habits(
+    releases: Sequence[PastRelease],
+    changelog: Mapping[str, Sequence[str]] = _NO_CHANGELOG,
+    types: Collection[str] = (),
+) -> Habits:
     """Learn from releases, oldest first. Only a release whose step one kind of change decided alone tells of it.
 
-    ``changelog`` gives the items that the project's own changelog has for a release, by version.
+    ``changelog`` gives the items that the project's own changelog has for a release, by version. ``types`` are those
+    that the project's settings name besides the usual ones.
     """
     seen: dict[str, list[Bump]] = {}
     quiet = 0
     for release in releases:
-        signals, _ = read_signals(release.commits)
+        signals, _ = read_signals(release.commits, types)
         deciding = _find_deciding(signals)
         quiet += bool(signals) and not deciding and all(signal.typed is not None for signal in signals)
         for key in _shared_keys(deciding) if release.is_alike else ():
@@ -126,6 +148,12 @@ def learn_listed(releases: Sequence[PastRelease], changelog: Mapping[str, Sequen
     return {
         key: sum(told) * _SHARE[1] >= len(told) * _SHARE[0] for key, told in seen.items() if len(told) >= _FEWEST_LISTED
     }
+
+
+def _list_keys(signal: Signal) -> list[str]:
+    """A signal's keys with that of its scope alone, which only settings have, before the type's."""
+    scope = signal.typed.scope if signal.typed and len(signal.keys) > 1 else ""
+    return [*signal.keys[:-1], *([f"*({scope})"] if scope else []), *signal.keys[-1:]]
 
 
 def _describe(signal: Signal) -> str:

@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from perdure.errors import UserError
 from perdure.rules.git_branch import list_refs
 from perdure.rules.git_remote import RemoteState
-from perdure.rules.release.tags import ReleaseTag, TagForm, find_release_tags, refuse_unmatched
+from perdure.rules.release.tags import (
+    ReleaseTag,
+    TagForm,
+    find_foreign_candidate,
+    find_release_tags,
+    refuse_unmatched,
+)
 from perdure.rules.release.versions import VersionScheme
 from perdure.workspace.git import GitError, Repository
 
@@ -25,6 +31,8 @@ class LastRelease:
     candidate: str = ""
     """Version of a reachable pre-release above it; empty when there is none."""
     finding: str = ""
+    candidate_commit: str = ""
+    """The commit of that pre-release's tag."""
 
 
 def find_last_release(
@@ -36,12 +44,14 @@ def find_last_release(
     *,
     starts_anew: bool,
     merged: set[str] | None = None,
+    said: tuple[str, str] = ("", ""),
 ) -> LastRelease:
     """Return the release that ``head`` builds on: the highest final version among matching tags that it reaches.
 
     Pre-releases count only where there is no final one. A nearer tag does not count before a higher version.
     ``starts_anew``: a version was given, so tags that match nothing are no reason to ask. ``merged``: full names of the
-    tags that ``head`` reaches, for callers that ask about many packages.
+    tags that ``head`` reaches, for callers that ask about many packages. ``said``: the tag form that the project's
+    settings name, and their file.
 
     Raises:
         UserError: tags look like versions but none matches, or the releases share no history with ``head``.
@@ -49,16 +59,23 @@ def find_last_release(
     matching = find_release_tags(names, form, scheme)
     if not matching:
         if not starts_anew:
-            refuse_unmatched(names, form, scheme)
+            refuse_unmatched(names, form, scheme, said)
         return LastRelease()
     merged = list_merged(repository, head) if merged is None else merged
     reached = [tag for tag in matching if f"refs/tags/{tag.name}" in merged]
     if not reached:
         return _meet_unreachable(repository, head, _highest(matching, scheme), form)
     last = _highest(reached, scheme)
+    found = LastRelease(last.name, last.version, _tag_commit(repository, last))
     above = [tag for tag in reached if scheme.key(tag.version) > scheme.key(last.version)]
-    candidates = [tag.version for tag in above if scheme.is_candidate(tag.version)]
-    return LastRelease(last.name, last.version, _tag_commit(repository, last), candidates[0] if candidates else "")
+    candidate = next((tag for tag in above if scheme.is_candidate(tag.version)), None)
+    foreign = find_foreign_candidate([name for name in names if f"refs/tags/{name}" in merged], form, scheme)
+    if foreign and scheme.key(foreign.version) > scheme.key(candidate.version if candidate else last.version):
+        told = f"{foreign.name} is read as the pre-release {foreign.version}; scheme='pep440' would write it so."
+        candidate, found = foreign, replace(found, finding=told)
+    if candidate is None:
+        return found
+    return replace(found, candidate=candidate.version, candidate_commit=_tag_commit(repository, candidate))
 
 
 def list_merged(repository: Repository, head: str) -> set[str]:

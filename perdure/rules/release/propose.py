@@ -23,10 +23,11 @@ from perdure.rules.release.overrides import find_standing, suggest_repeated
 from perdure.rules.release.recalled import Situation, apply_remembered
 from perdure.rules.release.released_items import leave_out_released
 from perdure.rules.release.results import PROPOSE, find_value
+from perdure.rules.release.settings.model import settings_from_json
 from perdure.rules.release.sources import CHANGES, FILES
 from perdure.rules.release.tags import parse_tag_form
 from perdure.rules.release.type_map import find_map
-from perdure.rules.release.versions import VersionScheme, find_scheme
+from perdure.rules.release.versions import VersionScheme, find_scheme, is_zero_major
 from perdure.rules.release.wording import WORDING
 
 NAME = PROPOSE
@@ -56,7 +57,9 @@ def propose_release(arguments: JsonDict, context: RuleContext) -> RuleResult:
     last = _read_last(sources, context.now.date())
     commits = [commit_from_json(value) for value in sources.history["commits"]]
     path, memory = sources.history["path"], context.remembered
-    types = find_map(habits_from_json(sources.history["habits"]), memory, context.edits, path)
+    is_zero = bool(last.version) and is_zero_major(scheme, last.version)
+    rules = settings_from_json(sources.history.get("settings", {})).lines_at(is_zero=is_zero)
+    types = find_map(habits_from_json(sources.history["habits"]), memory, context.edits, path, rules)
     changes, package = sources.changes, str(sources.files.get("package", ""))
     waiting = leave_out_released(sources.history, changes.get("changelog", {}), scheme.name)
     gathered = Gathered(commits, waiting.changelog, changes.get("files", []), package, types.habits)
@@ -101,7 +104,8 @@ def _open_sources(gathered: JsonDict) -> _Sources:
 
 def _read_last(sources: _Sources, today: date) -> Last:
     history, manifest = sources.history, str(sources.files.get("version", ""))
-    return Last(history["last_version"], history["last_candidate"], manifest, history["calendar"], today)
+    held = frozenset(history.get("candidate_holds", []))
+    return Last(history["last_version"], history["last_candidate"], manifest, history["calendar"], today, held)
 
 
 def _list_taken(history: JsonDict) -> list[str]:

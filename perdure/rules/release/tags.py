@@ -8,7 +8,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from perdure.errors import UserError
-from perdure.rules.release.versions import VersionScheme
+from perdure.rules.release.versions import VersionScheme, find_scheme, pep440_to_semver
 from perdure.workspace.refs import is_ref
 
 _HOLE = "{version}"
@@ -83,6 +83,22 @@ def find_release_tags(names: Iterable[str], form: TagForm, scheme: VersionScheme
     return sorted(legal, key=lambda tag: scheme.key(tag.version), reverse=True)
 
 
+def find_foreign_candidate(names: Iterable[str], form: TagForm, scheme: VersionScheme) -> ReleaseTag | None:
+    """Return the highest pre-release that Python's way writes among semantic versions (``1.0.0b2``), as a semantic one.
+
+    ``None`` for other schemes and when there is none. A project's pre-releases do not stop to be some for that.
+    """
+    pep440 = find_scheme("pep440")
+    found = [
+        ReleaseTag(name, translated)
+        for name in sorted(names)
+        if (version := form.read(name)) and not scheme.is_legal(version)
+        if scheme.name == "semver" and pep440.is_legal(version) and pep440.is_candidate(version)
+        if (translated := pep440_to_semver(version))
+    ]
+    return max(found, key=lambda tag: scheme.key(tag.version), default=None)
+
+
 def guess_forms(names: Iterable[str]) -> list[tuple[TagForm, str, int]]:
     """Return (form, an example, how many) for tags that look like versions, most frequent form first."""
     counts: Counter[TagForm] = Counter()
@@ -97,16 +113,23 @@ def guess_forms(names: Iterable[str]) -> list[tuple[TagForm, str, int]]:
     return [(form, examples[form], count) for form, count in counts.most_common()]
 
 
-def refuse_unmatched(names: Iterable[str], form: TagForm, scheme: VersionScheme) -> None:
+def refuse_unmatched(
+    names: Iterable[str], form: TagForm, scheme: VersionScheme, said: tuple[str, str] = ("", "")
+) -> None:
     """Stop when tags look like versions although none matches: the last release would be guessed.
+
+    ``said``: the form that the project's settings name, which is offered first, and their file.
 
     Raises:
         UserError: names up to three candidate forms with examples.
     """
-    guesses = guess_forms(names)
+    guesses = sorted(guess_forms(names), key=lambda one: str(one[0]) != said[0])
     if not guesses:
         return
-    told = "; ".join(f"tag='{guess}' ({count} such as {example})" for guess, example, count in guesses[:3])
+    why = {said[0]: f", as {said[1]} sets it"}
+    told = "; ".join(
+        f"tag='{guess}' ({count} such as {example}{why.get(str(guess), '')})" for guess, example, count in guesses[:3]
+    )
     same = [guess for guess, _, _ in guesses if guess == form]
     hint = (
         f" Tags of the form '{form}' hold no version that scheme='{scheme.name}' allows: try another scheme."

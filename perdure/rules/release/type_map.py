@@ -18,8 +18,10 @@ from perdure.contracts.plan import Settled
 from perdure.rules.release.commit_types import LISTED
 from perdure.rules.release.habits import Habit, Habits
 from perdure.rules.release.results import PROPOSE, find_value
+from perdure.rules.release.settings.model import Line as RuleLine
 from perdure.rules.release.versions import BUMPS, Bump
 
+_NO_RULES: Mapping[str, RuleLine] = {}
 _ABOUT = "release.map"
 _KEY = re.compile(r"(?P<type>[a-z]+)(?:\([^()\s][^()]*\))?")
 _BREAKING = "breaking"
@@ -54,22 +56,40 @@ class TypeMap:
     """Who set a line that counts here."""
 
 
-def find_map(habits: Habits, memory: Memory, edits: Sequence[Edits], path: str) -> TypeMap:
-    """Return the map of a package: ``habits`` as its tags show them, under what people have settled."""
+def find_map(
+    habits: Habits, memory: Memory, edits: Sequence[Edits], path: str, rules: Mapping[str, RuleLine] = _NO_RULES
+) -> TypeMap:
+    """Return the map of a package: what its tags show, under its settings, under what people have settled.
+
+    ``rules`` are the lines of the project's settings: facts of the base commit, which no approval needs to confirm.
+    """
     settled = _find_settled(memory, edits, path)
-    new = {key: habit for key, habit in habits.steps.items() if _is_new(key, habit, settled.get(key))}
-    steps = dict(habits.steps)
+    rules = {key: line for key, line in rules.items() if not {key, _type_of(key)} & set(settled)}
+    learnt = {key: habit for key, habit in habits.steps.items() if not _is_ruled(key, rules) or key in settled}
+    new = {key: habit for key, habit in learnt.items() if _is_new(key, habit, settled.get(key))}
+    ruled = rule_habits(rules)
+    steps = {**learnt, **ruled.steps}
     steps |= {key: Habit(line.step, 0, 0, line.said) for key, line in settled.items() if key not in new}
     steps |= {key: replace(habit, said=_tell_new(habit, settled.get(key))) for key, habit in new.items()}
     about = _about(path)
     return TypeMap(
-        habits=replace(habits, steps=steps),
-        lines={key: habit.step for key, habit in sorted(steps.items()) if habit.step != plain_step(key)},
+        habits=replace(habits, steps=steps, silent=ruled.silent),
+        lines={
+            key: habit.step for key, habit in sorted(steps.items()) if habit.step != (plain_step(key) or habit.step)
+        },
         settles=[Settled(about=about, name=key, value=steps[key].step, because=steps[key].told) for key in sorted(new)],
         settled=sorted(settled),
-        findings=_name_refused(settled, habits),
+        findings=[*_name_refused(settled, habits), *_name_overruled(ruled.steps, habits)],
         authors=sorted({line.by for line in settled.values() if line.is_set}),
     )
+
+
+def rule_habits(rules: Mapping[str, RuleLine]) -> Habits:
+    """Return what the project's settings say, as habits that nobody had to learn."""
+    steps = {
+        key: Habit(line.step, 0, 0, line.where, is_rule=True) for key, line in rules.items() if line.step != "none"
+    }
+    return Habits(steps, silent={key: line.where for key, line in rules.items() if line.step == "none"})
 
 
 def plain_step(key: str) -> Bump | None:
@@ -149,6 +169,23 @@ def _name_refused(settled: Mapping[str, Line], habits: Habits) -> list[str]:
         for key, line in sorted(settled.items())
         if line.is_set and (habit := habits.steps.get(key)) and habit.step != line.step
     ]
+
+
+def _name_overruled(ruled: Mapping[str, Habit], habits: Habits) -> list[str]:
+    """Say where the project's settings stand against what its tags show."""
+    return [
+        f"{key} counts as {ruled[key].step}: {ruled[key].told}. The tags show {habit.step}: {habit.told}."
+        for key, habit in sorted(habits.steps.items())
+        if key in ruled and habit.step != ruled[key].step
+    ]
+
+
+def _is_ruled(key: str, rules: Mapping[str, RuleLine]) -> bool:
+    return key in rules or _type_of(key) in rules
+
+
+def _type_of(key: str) -> str:
+    return key.partition("(")[0]
 
 
 def _about(path: str) -> str:

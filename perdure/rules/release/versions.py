@@ -202,6 +202,15 @@ def find_scheme(name: str) -> VersionScheme:
     raise UserError(f"scheme={name!r} is not known. Known schemes: {', '.join(SCHEMES)}.")
 
 
+def pep440_to_semver(text: str) -> str:
+    """Return a PEP 440 pre-release as a semantic version (``1.0.0b2`` → ``1.0.0-b.2``); empty when it has no such."""
+    version = Version(text)
+    if version.pre is None or len(version.release) > 3 or version.epoch:
+        return ""
+    numbers = [*version.release, 0, 0][:3]
+    return f"{'.'.join(map(str, numbers))}-{version.pre[0]}.{version.pre[1]}"
+
+
 def is_zero_major(scheme: VersionScheme, text: str) -> bool:
     """Whether a legal version is in initial development (0.x), where a breaking change is a minor step."""
     key = scheme.key(text)

@@ -22,6 +22,8 @@ from perdure.rules.release.packages.history import read_history
 from perdure.rules.release.packages.model import Package, make_ids
 from perdure.rules.release.packages.tag_forms import PackageTags, find_tag_forms, is_released_by_tag
 from perdure.rules.release.packages.version_places import describe_group, describe_package, find_range_locks
+from perdure.rules.release.settings.find import ProjectSettings
+from perdure.rules.release.settings.model import ToolSettings
 from perdure.rules.release.versions import VersionScheme, find_scheme
 from perdure.workspace.git import Repository
 from perdure.workspace.refs import short_ref
@@ -45,7 +47,8 @@ def gather_packages(arguments: JsonDict, context: RuleContext) -> RuleResult:
     packages = world.workspace.packages
     commits, counted = read_history(world.repository, world.head, packages, releases.last)
     ids = make_ids(packages)
-    described = [_describe(one, ids[one.path], world.files, releases, counted[one.path]) for one in packages]
+    settings = ProjectSettings(world.files.at("").top)
+    described = [_describe(one, ids[one.path], world.files, releases, counted[one.path], settings) for one in packages]
     changesets, left_alone = find_changesets(world.files.top)
     value = {
         **_write_world(world),
@@ -54,7 +57,7 @@ def gather_packages(arguments: JsonDict, context: RuleContext) -> RuleResult:
         "changesets": changesets,
         "commits": [commit.to_json() for commit in commits],
     }
-    findings = _tell(world, releases, left_alone)
+    findings = [*_tell(world, releases, left_alone), *settings.root.findings]
     return RuleResult(value, _summarize(packages, releases.public, commits), findings=findings)
 
 
@@ -146,11 +149,20 @@ def _scheme(package: Package, name: str) -> VersionScheme:
 
 
 def _describe(
-    package: Package, identifier: str, files: CommitFiles, releases: _Releases, found: Attribution
+    package: Package,
+    identifier: str,
+    files: CommitFiles,
+    releases: _Releases,
+    found: Attribution,
+    settings: ProjectSettings,
 ) -> JsonDict:
     """One package with its history; a private one is only known by name, so that what it asks for can follow."""
     tags, since = releases.forms.get(package.name), releases.last.get(package.name, LastRelease())
     here = files.at(package.path)
+    own = settings.of(here.top) if tags else ToolSettings()
+    changes = _describe_changes(here) if tags else {"changelog": {}, "files": [], "findings": []}
+    if package.path:
+        changes["findings"] += own.findings
     return {
         **replace(package, group=_find_group(package, tags, releases), private=tags is None).to_json(),
         "id": identifier,
@@ -163,7 +175,8 @@ def _describe(
         "by": dict(found.by),
         "scope_alone": list(found.scope_alone),
         "files": describe_package(here, package) if tags else _NO_FILES,
-        "changes": _describe_changes(here) if tags else {"changelog": {}, "files": []},
+        "changes": changes,
+        "settings": own.to_json(),
     }
 
 

@@ -29,6 +29,8 @@ from perdure.rules.release.packages.root_words import find_root_words
 from perdure.rules.release.packages.telling import write_value
 from perdure.rules.release.released_items import leave_out_released
 from perdure.rules.release.results import find_value
+from perdure.rules.release.settings.model import settings_from_json
+from perdure.rules.release.type_map import rule_habits
 
 NAME = "release.propose_packages"
 
@@ -130,7 +132,8 @@ def _collect(settling: _Settling) -> list[str]:
         by_hand = [*gathered["changesets"], *changes["files"]]
         commits = [] if gathered["uses_changesets"] else one.commits
         waiting = leave_out_released(history, changes["changelog"], one.facts["scheme"])
-        collected = collect_entries(Gathered(commits, waiting.changelog, by_hand, one.name))
+        habits = rule_habits(settings_from_json(one.facts.get("settings", {})).lines_at(is_zero=one.is_zero))
+        collected = collect_entries(Gathered(commits, waiting.changelog, by_hand, one.name, habits))
         one.entries, one.waiting = give_ids(collected.entries, one.id), waiting.left
         said = [*changes.get("findings", []), *waiting.findings, *collected.findings]
         findings += [f"{one.name}: {finding}" for finding in said]

@@ -15,7 +15,7 @@ from perdure.rules.release.edits import Edited
 from perdure.rules.release.entries import Entry
 from perdure.rules.release.packages.model import Package, package_from_json
 from perdure.rules.release.tags import parse_tag_form
-from perdure.rules.release.versions import find_scheme
+from perdure.rules.release.versions import find_scheme, is_zero_major
 
 
 @dataclass
@@ -63,6 +63,11 @@ class Releasing:
         if not self.counts_manifest or not scheme.is_legal(said) or not scheme.is_final(said):
             return tagged
         return said if not tagged or scheme.key(said) > scheme.key(tagged) else tagged
+
+    @property
+    def is_zero(self) -> bool:
+        """Whether it is in initial development (0.x)."""
+        return bool(self.last) and is_zero_major(find_scheme(self.facts["scheme"]), self.last)
 
     @property
     def before(self) -> str:
