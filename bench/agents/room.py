@@ -13,7 +13,7 @@ from bench.agents.load import Load
 from bench.agents.runs import ModelLog, Ours, Ran, floor, measure, measure_crowd, model, prepare
 from bench.histories import History, read_histories
 from bench.home import Home, new_id
-from bench.kit import Figure, Samples, started_at, wait_until
+from bench.kit import Figure, Samples, cpu_seconds, started_at, wait_until
 from bench.sizes import stored_kb
 
 TURNS = 100
@@ -136,10 +136,12 @@ def _killed(home: Home, log: ModelLog, ours: Ours, runs: int, say: Callable[[str
             lambda load=load, started=started: [r.at for r in log.of(load.run) if r.at > started],  # type: ignore[misc]
             "the next request",
         )[0]
+        used = cpu_seconds(successor)
         ours.wait(load.run)
-        samples.add(start=first - started, kill=first - killed)
+        samples.add(start=first - started, kill=first - killed, cpu=used)
     return [
         samples.figure("start", "SIGKILL: new worker's start to next request", "s", budget=RESUME_BUDGET_SECONDS),
+        samples.figure("cpu", "  of it: CPU of the new worker", "s"),
         samples.figure("kill", "SIGKILL to next request, supervised", "s"),
     ]
 

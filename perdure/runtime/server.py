@@ -12,6 +12,7 @@ import os
 import secrets
 import shutil
 import sys
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from datetime import timedelta
 from pathlib import Path
@@ -56,6 +57,8 @@ class TemporalServer:
     http_port: int = field(default_factory=free_port)
     metrics_port: int = field(default_factory=free_port)
     http_host: str = field(default_factory=lambda: f"{secrets.token_hex(16)}.invalid")
+    config: Mapping[str, object] = field(default_factory=dict)
+    """Dynamic configuration beside ours, for tests: smaller limits, so that they are met."""
 
     @property
     def address(self) -> str:
@@ -72,7 +75,7 @@ class TemporalServer:
 
     def argv(self) -> list[str]:
         """Return the command line."""
-        config = {**DYNAMIC_CONFIG, "frontend.httpAllowedHosts": [self.http_host]}
+        config = {**DYNAMIC_CONFIG, **self.config, "frontend.httpAllowedHosts": [self.http_host]}
         return [
             *(str(self.binary), "server", "start-dev", "--headless", "--log-level", "warn", "--log-format", "json"),
             *("--db-filename", str(self.database), "--ip", LOOPBACK),

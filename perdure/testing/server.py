@@ -6,7 +6,7 @@ import os
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import timedelta
@@ -45,14 +45,16 @@ class RunningServer:
 
 
 @contextmanager
-def temporal_server(folder: Path, *, limit: timedelta = timedelta(seconds=30)) -> Iterator[RunningServer]:
-    """Yield a server that keeps its file and log beneath ``folder``.
+def temporal_server(
+    folder: Path, *, limit: timedelta = timedelta(seconds=30), config: Mapping[str, object] | None = None
+) -> Iterator[RunningServer]:
+    """Yield a server that keeps its file and log beneath ``folder``; ``config``: dynamic configuration beside ours.
 
     Use it as a fixture of the main thread: the kernel ends the server with the thread that started it.
     """
     folder.mkdir(parents=True, exist_ok=True)
     log = folder / "temporal.log"
-    running = _start(TemporalServer(folder / "temporal.db", find_binary()), log, limit)
+    running = _start(TemporalServer(folder / "temporal.db", find_binary(), config=config or {}), log, limit)
     try:
         yield running
     finally:

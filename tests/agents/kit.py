@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import uuid
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -79,10 +79,12 @@ def configure(home: Installation, model: ModelServer, **more: Any) -> None:
 
 
 @contextmanager
-def office(folder: Path, model: ModelServer, **more: Any) -> Iterator[Office]:
-    """Run an installation with a repository beneath ``folder``; no worker yet."""
+def office(
+    folder: Path, model: ModelServer, *, server_config: Mapping[str, object] | None = None, **more: Any
+) -> Iterator[Office]:
+    """Run an installation with a repository beneath ``folder``; no worker yet. ``more``: about the model."""
     folder.mkdir(parents=True, exist_ok=True)
-    with installation(folder / "home", PERDURE_TEMPLATES=str(TEMPLATES)) as home:
+    with installation(folder / "home", server_config, PERDURE_TEMPLATES=str(TEMPLATES)) as home:
         configure(home, model, **more)
         yield Office(home, make_repository(folder), model, "first")
 

@@ -95,3 +95,22 @@ def test_transcript_that_lost_a_message_ends_the_agent_by_name(tmp_path: Path) -
         place.home.wait(job, JobPhase.failed)
         [agent] = place.agents(job)
         assert (agent.state, "lacks messages" in agent.sentence) == ("failed", True)
+
+
+def test_answer_of_ten_megabytes_is_refused_and_never_stored(tmp_path: Path) -> None:
+    """More than a model may say at once ends the attempt by name; the ledger holds none of it."""
+    with model_server({"turns": [{"text_bytes": 10_000_000}]}) as model, office(tmp_path, model) as place:
+        place.home.start_worker()
+        job = place.home.wait(place.start(), JobPhase.paused)
+        assert "4000000 bytes" in job.summary
+        assert (place.home.settings.data / "ledger.db").stat().st_size < 2_000_000
+        assert len(model.requests()) == 1
+
+
+def test_answers_without_a_word_end_in_a_limit(tmp_path: Path) -> None:
+    """A model that says nothing is told what is red, and stopped by its turns instead of being asked for ever."""
+    with model_server({"turns": [{"repeat": 20}]}) as model, office(tmp_path, model) as place:
+        place.home.start_worker()
+        job = place.home.wait(place.start(), JobPhase.paused)
+        assert "12 of 12 turns" in job.summary
+        assert len(model.requests()) == 12

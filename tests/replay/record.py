@@ -1,4 +1,4 @@
-"""Record the histories of real jobs: ``python -m tests.replay.record``.
+"""Record the histories of real jobs: ``python -m tests.replay.record [SCENARIO …]``; without names all of them.
 
 Run it before a release, or when a change to a workflow has made the recordings of an unreleased version worthless. It
 writes ``histories/<version>/``; those of earlier versions stay, since jobs begun by them may still be open. A real
@@ -14,14 +14,18 @@ import tempfile
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 from perdure.client import installed_version
 from perdure.contracts.http import JobView
 from perdure.contracts.job import JobPhase
 from perdure.contracts.names import JobId, gate_id, thread_id
 from perdure.runtime.payload_keys import KEY_FILE
+from perdure.store.agents import Agents
+from perdure.testing.model_server import model_server
+from tests.agents.kit import TEMPLATES, Office, configure, make_repository, read, write
 from tests.replay.stored import HISTORIES, KEY, store
-from tests.support.installation import Installation, installation, wait_until
+from tests.support.installation import ROOT, Installation, installation, wait_until
 from tests.support.outside import ANNOUNCE, make_outside
 
 Scenario = Callable[[Installation, Path], list[JobView]]
@@ -117,6 +121,42 @@ def planned_only(home: Installation, folder: Path) -> list[JobView]:
     return [home.done(say(home, folder, "planned", plan_only=True))]
 
 
+def agents_at_work(home: Installation, folder: Path) -> list[JobView]:
+    """Agents: calls beside each other, a person's word, a pause, a summary beside the loop; one that was cancelled."""
+    folder.mkdir(parents=True)
+    turns: list[dict[str, Any]] = [
+        {"calls": [read("NOTE"), read("README.md")]},
+        {"calls": [read("README.md")], "hold": "word"},
+        {"text": "word " * 3200},
+        {"calls": [write("NOTE", "the first note\n")]},
+        {"text": "Done.", "hold": "end"},
+    ]
+    summary = {"when": {"says": "You write the summary"}, "answer": {"text": "It looked around."}}
+    with model_server({"rules": [summary], "turns": turns}) as model:
+        configure(home, model, window=9000, max_output=1000)
+        place = Office(home, make_repository(folder), model, "agents")
+        job = place.start()
+        stopped = Office(home, place.repository, model, "stopped").start()
+        model.wait_for(4)
+        home.post("/v1/cancel", {"decision_id": "cancel-agent", "comment": "no need"}, ref=stopped.job_id)
+        stopped = home.wait(stopped, JobPhase.cancelled)
+        place.steer(job, "say", "keep it short")
+        place.steer(job, "pause")
+        model.release("word")
+        home.wait(job, JobPhase.paused)
+        place.steer(job, "resume")
+        wait_until(lambda: _is_summarized(place, job), "the summary")
+        model.release("end")
+        home.approve(job)
+        return [home.done(job), stopped]
+
+
+def _is_summarized(place: Office, job: JobView) -> bool:
+    with place.home.ledger() as ledger:
+        agents = Agents(ledger.database)
+        return agents.summaries.newest(agents.of_job(job.job_id)[0].agent_id) is not None
+
+
 SCENARIOS: tuple[Scenario, ...] = (
     applied_and_undone,
     rejected,
@@ -128,6 +168,7 @@ SCENARIOS: tuple[Scenario, ...] = (
     cancelled,
     lost_and_started_again,
     planned_only,
+    agents_at_work,
 )
 
 
@@ -145,7 +186,10 @@ def recording(folder: Path) -> Iterator[Installation]:
     key.parent.mkdir(mode=0o700, parents=True)
     key.write_text(KEY.hex() + "\n")
     key.chmod(0o600)
-    with installation(folder) as home:
+    templates = folder / "templates"
+    shutil.copytree(ROOT / "tests" / "crash" / "templates", templates)
+    shutil.copy(TEMPLATES / "note.yaml", templates)
+    with installation(folder, PERDURE_TEMPLATES=str(templates)) as home:
         home.start_worker()
         yield home
 
@@ -170,11 +214,14 @@ async def fetch(home: Installation, jobs: list[JobView], out: Path) -> int:
 
 
 def main() -> int:
-    """Run every scenario and replace the recordings of this version."""
+    """Run the scenarios that are named, else all, and replace their recordings of this version."""
     out = HISTORIES / installed_version()
-    shutil.rmtree(out, ignore_errors=True)
+    wanted = [scenario for scenario in SCENARIOS if not sys.argv[1:] or scenario.__name__ in sys.argv[1:]]
+    if wanted == list(SCENARIOS):
+        shutil.rmtree(out, ignore_errors=True)
     with tempfile.TemporaryDirectory(prefix="record-") as name, recording(Path(name)) as home:
-        for scenario in SCENARIOS:
+        for scenario in wanted:
+            shutil.rmtree(out / scenario.__name__, ignore_errors=True)
             jobs = scenario(home, Path(name) / "worlds" / scenario.__name__)
             count = asyncio.run(fetch(home, jobs, out / scenario.__name__))
             print(f"{scenario.__name__}: {count} histories")

@@ -40,7 +40,7 @@ class Stored:
 
     @property
     def kind(self) -> str:
-        """thread, job, gate, apply."""
+        """thread, job, gate, apply, agent."""
         return self.path.name.partition("-")[0]
 
     def load(self) -> WorkflowHistory:

@@ -26,10 +26,10 @@ def replayer(**changes: Any) -> Replayer:
 
 
 def test_recordings_show_every_way_of_a_job() -> None:
-    """There is a recording of each scenario, with job, gate and application runs among them."""
+    """There is a recording of each scenario, with job, gate, application and agent runs among them."""
     scenarios = {stored.path.parent.name for stored in STORED}
     assert {scenario.__name__ for scenario in SCENARIOS} <= scenarios
-    assert set(Counter(stored.kind for stored in STORED)) == {"thread", "job", "gate", "apply"}
+    assert set(Counter(stored.kind for stored in STORED)) == {"thread", "job", "gate", "apply", "agent"}
 
 
 def test_recordings_are_small() -> None:

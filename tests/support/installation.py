@@ -9,7 +9,7 @@ import sys
 import threading
 import time
 import uuid
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import timedelta
@@ -197,9 +197,11 @@ class Installation:
 
 
 @contextmanager
-def installation(folder: Path, **settings_by_variable: str) -> Iterator[Installation]:
+def installation(
+    folder: Path, server_config: Mapping[str, object] | None = None, **settings_by_variable: str
+) -> Iterator[Installation]:
     """Start server and API on an empty data folder; workers are started by the test. More settings by variable."""
-    with temporal_server(folder / "temporal") as server:
+    with temporal_server(folder / "temporal", config=server_config) as server:
         environ = {
             "PATH": os.environ["PATH"],
             "HOME": str(folder),
