@@ -134,7 +134,7 @@ def build_activities(
         AnalysisActivities(desk, tools, prompts),
         AgentActivities(desk, drafts, prompts),
         ClosingActivities(desk, drafts),
-        ModelActivities(desk, loop, texts.begin),
+        ModelActivities(desk, loop, texts.begin, keeper),
         SummaryActivities(desk, loop, templates),
         ToolActivities(
             desk, CallAsker(desk, gates.end_gate), keeper, sandbox, functools.partial(_tool_secrets, settings)

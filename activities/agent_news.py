@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 from activities.agent_desk import AgentDesk, Steering, now
 from perdure.contracts.agent import LoopFinding
 from perdure.contracts.agent_run import CallRecord, TurnInput
-from perdure.contracts.decisions import MESSAGES
+from perdure.contracts.decisions import MESSAGES, Decision
 from perdure.contracts.messages import Message, TextPart
 from perdure.policy.loops import find_loop, next_step
 from perdure.store.agent_rows import AgentLook
@@ -25,8 +25,12 @@ class Written:
     """Ids of people's messages among it."""
 
 
-def write_news(desk: AgentDesk, question: TurnInput, look: AgentLook, steering: Steering) -> Written:
-    """Put what is new since the last answer into the transcript.
+Rewinding = Callable[[Decision], str]
+"""Takes the workspace back as a decision says; returns what the agent is told."""
+
+
+def write_news(desk: AgentDesk, question: TurnInput, look: AgentLook, steering: Steering, rewind: Rewinding) -> Written:
+    """Put what is new since the last answer into the transcript; take the workspace back, where a person said so.
 
     Written before the model is asked: an attempt that follows finds it there, under the same numbers.
 
@@ -38,6 +42,7 @@ def write_news(desk: AgentDesk, question: TurnInput, look: AgentLook, steering: 
     words = [word for word in steering.words if word.kind in MESSAGES and word.id in look.undelivered]
     for word in words:
         text = f"The goal was changed: {word.comment}" if word.kind == "amend" else word.comment
+        text = rewind(word) if word.kind == "rewind" else text
         news.append((f"say/{word.id}", _message(question, f"say/{word.id}", text, word.by)))
     news += [_late(desk, question, call) for call in look.late]
     lines = [Line(number + place, key, message) for place, (key, message) in enumerate(news)]

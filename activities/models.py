@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import functools
 import threading
 from collections.abc import Callable, Coroutine
 from dataclasses import dataclass, field
@@ -15,7 +16,8 @@ from temporalio.exceptions import ApplicationError
 from activities.agent_context import Fitter, Told, context_of
 from activities.agent_desk import AgentDesk, Steering, asked, now
 from activities.agent_news import Written, circle, has_news_of_more, write_news
-from activities.running import again_later, in_thread, to_application_error
+from activities.checkpointing import CheckpointKeeper
+from activities.running import again_later, in_thread, raise_failure
 from perdure.contracts import names
 from perdure.contracts.agent import AgentEnd, ModelAnswer, ModelRequest, ToolSpec
 from perdure.contracts.agent_ports import ModelClient, OnText
@@ -80,8 +82,9 @@ class Prepared:
 class ModelActivities:
     """Asks models for agents. A second run of a turn that was answered gives the answer of the first."""
 
-    def __init__(self, desk: AgentDesk, loop: ModelLoop, watch: Watch) -> None:
+    def __init__(self, desk: AgentDesk, loop: ModelLoop, watch: Watch, keeper: CheckpointKeeper) -> None:
         self._desk = desk
+        self._keeper = keeper
         self._loop = loop
         self._watch = watch
         self._fitter = Fitter()
@@ -112,7 +115,7 @@ class ModelActivities:
         except ModelFailed as failed:
             return _ended(question, AgentEnd(reason="model", sentence=failed.message[:500]))
         except Exception as error:
-            raise to_application_error(error) from error
+            raise_failure(error)
         return await in_thread(lambda: self._keep(question, prepared, answer))
 
     async def _give_up(self, agent_id: str) -> None:
@@ -165,7 +168,8 @@ class ModelActivities:
             return Prepared(result=stopped)
         if look.row.parked_at is not None:
             desk.agents.unpark(question.agent_id, question.turn * 100 + 99, at=now())
-        written = write_news(desk, question, look, steering)
+        rewind = functools.partial(self._keeper.rewind, spec, question.turn)
+        written = write_news(desk, question, look, steering, rewind)
         messages = desk.agents.transcripts.read(question.agent_id, written.number)
         tools = self._tools(spec)
         facts = desk.models.facts(spec.model)

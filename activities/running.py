@@ -12,7 +12,7 @@ from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from datetime import timedelta
 from pathlib import Path
-from typing import TypeVar
+from typing import NoReturn, TypeVar
 
 from temporalio import activity
 from temporalio.exceptions import ApplicationError, ApplicationErrorCategory
@@ -69,7 +69,7 @@ async def in_thread(work: Callable[[], Result]) -> Result:
         raise
     except Exception as error:
         if (trouble := find_trouble(error)) is None:
-            raise to_application_error(error) from error
+            raise_failure(error)
         # Without its causes: they say nothing more, and with them the server keeps no word of a pending failure (4 KB).
         raise to_application_error(trouble) from None
 
@@ -116,6 +116,17 @@ def find_trouble(error: Exception) -> StoreTrouble | None:
     if not is_full and not (isinstance(error, GitError) and _NO_SPACE in error.stderr):
         return None
     return StoreTrouble(f"A disk is full ({error}). Free some space; the step is begun again by itself.")
+
+
+def raise_failure(error: Exception) -> NoReturn:
+    """Raise what Temporal is told of ``error``, caused by it; what is Temporal's already is raised as it is.
+
+    An error that is its own cause could not be told at all: converting it would never end.
+    """
+    failure = to_application_error(error)
+    if failure is error:
+        raise failure
+    raise failure from error
 
 
 def to_application_error(error: Exception) -> ApplicationError:

@@ -13,7 +13,7 @@ from temporalio.exceptions import ApplicationError
 from activities.agent_context import FIRST
 from activities.agent_desk import AgentDesk, asked, now
 from activities.models import ModelLoop
-from activities.running import in_thread, to_application_error
+from activities.running import in_thread, raise_failure
 from perdure.contracts import names
 from perdure.contracts.agent import ModelAnswer, ModelFacts, ModelRequest, Spent
 from perdure.contracts.agent_run import AgentSpec, SummaryInput, SummaryRecord, SummaryResult
@@ -55,7 +55,7 @@ class SummaryActivities:
         except ModelFailed as failed:
             return await self._give_up(question, failed.message)
         except Exception as error:
-            raise to_application_error(error) from error
+            raise_failure(error)
         if not _text(answer):
             return await self._give_up(question, "The model's summary was empty.")
         await in_thread(lambda: self._keep(question, answer))

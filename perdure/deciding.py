@@ -223,7 +223,7 @@ class Decider:
 
     async def _tell_agents(self, decision: Decision) -> None:
         """Tell the agents at work on a job; they read what it was in the ledger."""
-        about: Literal["now", "message"] = "now" if decision.kind in ("interrupt", "pause") else "message"
+        about: Literal["now", "message"] = "now" if decision.kind in ("interrupt", "rewind", "pause") else "message"
         for agent_id in await asyncio.to_thread(self._ledger.open_agents, decision.job_id):
             if not await self._poke(agent_id, Poke(about=about)):
                 await self._wake(decision.job_id, Poke(about="gate"))

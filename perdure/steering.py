@@ -7,15 +7,17 @@ from collections import Counter
 
 from perdure.contracts.agent import Dial, Limits
 from perdure.contracts.agent_run import AgentSpec
+from perdure.contracts.checkpoints import Rewind
 from perdure.contracts.decisions import STEERING, Decision
 from perdure.contracts.http import AgentView, JobView, SteerRequest, WordView
 from perdure.deciding import Decider
-from perdure.errors import Conflict, UserError
+from perdure.errors import Conflict, NotFound, UserError
 from perdure.policy.authorize import Principal, Right, authorize
 from perdure.policy.dial import turn_dial
 from perdure.store.agent_rows import AgentRow
 from perdure.store.agents import Agents
 from perdure.store.blobs import BlobStore
+from perdure.store.checkpoints import CheckpointLog
 from perdure.store.ledger import Ledger
 
 
@@ -27,6 +29,7 @@ class Steerer:
         self._blobs = blobs
         self._decider = decider
         self._agents = Agents(ledger.database)
+        self._checkpoints = CheckpointLog(ledger.database)
 
     def check(self, principal: Principal, job: JobView, request: SteerRequest) -> None:
         """Refuse a word that this person may not say, or that says nothing.
@@ -41,6 +44,22 @@ class Steerer:
             raise UserError(f"What should the agent of {job.name} hear? Give a text. Nothing was said.")
         if request.kind == "more":
             _check_more(request.text)
+        if request.kind == "rewind":
+            self._check_rewind(job, request.text)
+
+    def _check_rewind(self, job: JobView, text: str) -> None:
+        wanted = _rewind_of(text)
+        numbers = [view.number for view in self._checkpoints.of_job(job.job_id)]
+        if not numbers or wanted.to not in (0, *numbers[:-1]):
+            there = f"it has 1 to {numbers[-1]}" if numbers else "it has none yet"
+            raise NotFound(
+                f"{job.name} cannot be taken back to checkpoint {wanted.to}: {there}; 0 is what it began with."
+            )
+        if wanted.seen != numbers[-1]:
+            raise Conflict(
+                f"{numbers[-1] - wanted.seen} more calls have written since you looked. `perdure pause {job.number}`, "
+                "look again, then decide. Nothing was taken back."
+            )
 
     def _right(self, principal: Principal, job: JobView, request: SteerRequest) -> Right:
         if request.kind == "dial":
@@ -113,6 +132,15 @@ def _dial_of(text: str) -> Dial:
         return Dial(text)
     except ValueError:
         raise UserError(f"The dial has no place {text!r}. Known, from least to most: {', '.join(Dial)}.") from None
+
+
+def _rewind_of(text: str) -> Rewind:
+    try:
+        return Rewind.model_validate_json(text)
+    except ValueError:
+        raise UserError(
+            f'{text!r} names no checkpoint; expected {{"to": N, "seen": M}}. Nothing was taken back.'
+        ) from None
 
 
 def _check_more(text: str) -> None:

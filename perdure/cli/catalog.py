@@ -51,6 +51,7 @@ COMMANDS: Sections = {
         "audit": Entry("perdure.cli.audit:audit", "Check the evidence; export and verify it offline."),
     },
     "Take back": {
+        "rewind": Entry("perdure.cli.checkpoints:rewind", "Take an agent's workspace back to a checkpoint."),
         "undo": Entry("perdure.cli.undo:undo", "Plan the way back of a finished job."),
         "cancel": Entry("perdure.cli.undo:cancel", "Stop a job; what it did is taken back."),
     },

@@ -16,7 +16,7 @@ from perdure.cli.words import new_id
 from perdure.contracts.http import AgentView, SteerRequest
 from perdure.errors import UserError
 
-Kind = Literal["say", "interrupt", "amend", "pause", "resume", "dial", "more"]
+Kind = Literal["say", "interrupt", "amend", "rewind", "pause", "resume", "dial", "more"]
 
 
 @command(
@@ -32,7 +32,7 @@ Kind = Literal["say", "interrupt", "amend", "pause", "resume", "dial", "more"]
 @passphrase_option
 def say(session: Session, job: str, text: str, now: bool, passphrase_stdin: bool) -> int:
     """Say something to the agent that works on a job; `perdure show` tells which turn it was in."""
-    return _send(session, job, "interrupt" if now else "say", text, passphrase_stdin)
+    return send_word(session, job, "interrupt" if now else "say", text, passphrase_stdin)
 
 
 @command("amend", examples=[("perdure amend 3 'only Python 3.12 and later'", "what is open about its calls is void")])
@@ -41,7 +41,7 @@ def say(session: Session, job: str, text: str, now: bool, passphrase_stdin: bool
 @passphrase_option
 def amend(session: Session, job: str, text: str, passphrase_stdin: bool) -> int:
     """Change what the agent is to do. Open questions about its calls are void: they were about another goal."""
-    return _send(session, job, "amend", text, passphrase_stdin)
+    return send_word(session, job, "amend", text, passphrase_stdin)
 
 
 @command("pause", examples=[("perdure pause 3", "no further turn is asked; `perdure resume 3` goes on")])
@@ -49,7 +49,7 @@ def amend(session: Session, job: str, text: str, passphrase_stdin: bool) -> int:
 @passphrase_option
 def pause(session: Session, job: str, passphrase_stdin: bool) -> int:
     """Let the agent of a job wait. Time that it waits for people is not counted."""
-    return _send(session, job, "pause", "", passphrase_stdin)
+    return send_word(session, job, "pause", "", passphrase_stdin)
 
 
 @command("resume", examples=[("perdure resume 3", "the agent goes on where it was")])
@@ -57,7 +57,7 @@ def pause(session: Session, job: str, passphrase_stdin: bool) -> int:
 @passphrase_option
 def resume(session: Session, job: str, passphrase_stdin: bool) -> int:
     """Let a paused agent go on."""
-    return _send(session, job, "resume", "", passphrase_stdin)
+    return send_word(session, job, "resume", "", passphrase_stdin)
 
 
 @command(
@@ -72,7 +72,7 @@ def resume(session: Session, job: str, passphrase_stdin: bool) -> int:
 @passphrase_option
 def dial(session: Session, job: str, place: str, passphrase_stdin: bool) -> int:
     """Turn how much the agent of a job may do alone. Lowering it is anybody's right who may see the job."""
-    return _send(session, job, "dial", place, passphrase_stdin)
+    return send_word(session, job, "dial", place, passphrase_stdin)
 
 
 @command(
@@ -110,10 +110,11 @@ def more(
     amounts = {name: amount for name, amount in given.items() if amount}
     if not amounts:
         raise UserError("More of what? Give --turns, --calls, --tokens, --cost or --minutes.")
-    return _send(session, job, "more", json.dumps(amounts, sort_keys=True), passphrase_stdin)
+    return send_word(session, job, "more", json.dumps(amounts, sort_keys=True), passphrase_stdin)
 
 
-def _send(session: Session, job: str, kind: Kind, text: str, passphrase_stdin: bool) -> int:
+def send_word(session: Session, job: str, kind: Kind, text: str, passphrase_stdin: bool) -> int:
+    """Say one word to the agent of a job, and show where it is."""
     with session.door() as door:
         target = read_job(door, job)
         decision_id = new_id()

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pydantic import Field
+
 from perdure.contracts.base import BlobRef, Contract, UtcTime
 
 
@@ -25,6 +27,8 @@ class CheckpointRecord(Contract):
     """Paths that differ from the checkpoint before."""
     left_out: int = 0
     """Paths that are not kept: pipes, sockets, what cannot be read."""
+    decision: str = ""
+    """Id of the word that took the workspace back and so made this one; empty: a call made it."""
 
 
 class CheckpointView(CheckpointRecord):
@@ -32,3 +36,12 @@ class CheckpointView(CheckpointRecord):
 
     number: int
     at: UtcTime
+
+
+class Rewind(Contract):
+    """Take a workspace back to a checkpoint, as it was seen: when more was written since, nothing happens."""
+
+    to: int = Field(ge=0)
+    """0 is the base."""
+    seen: int = Field(ge=1)
+    """The last checkpoint that whoever decides has seen."""

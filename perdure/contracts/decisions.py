@@ -10,17 +10,17 @@ from perdure.contracts.base import BlobRef, Contract, Digest, JsonDict, UtcTime
 
 DecisionKind = Literal[
     "approve", "reject", "request_changes", "withdraw", "cancel", "resolve", "trust",
-    "say", "interrupt", "amend", "pause", "resume", "dial", "more",
+    "say", "interrupt", "amend", "rewind", "pause", "resume", "dial", "more",
     "standing", "revoke",
 ]  # fmt: skip
 """The second line steers an agent: what is said, the dial's new place or what is given more stands in ``comment``.
 In the third a :class:`StandingScope`, or a :class:`Revocation`, stands there as JSON."""
 
 
-STEERING: tuple[DecisionKind, ...] = ("say", "interrupt", "amend", "pause", "resume", "dial", "more")
+STEERING: tuple[DecisionKind, ...] = ("say", "interrupt", "amend", "rewind", "pause", "resume", "dial", "more")
 """Words to an agent at work."""
 
-MESSAGES: tuple[DecisionKind, ...] = ("say", "interrupt", "amend")
+MESSAGES: tuple[DecisionKind, ...] = ("say", "interrupt", "amend", "rewind")
 """Those that are put before the model."""
 
 

@@ -178,9 +178,10 @@ class SteerRequest(Contract):
     """Speak to the agent that works on a job, or turn what it may do. Signed like a decision."""
 
     decision_id: str = Field(pattern=r"^[a-z0-9][a-z0-9-]{0,63}$")
-    kind: Literal["say", "interrupt", "amend", "pause", "resume", "dial", "more"]
+    kind: Literal["say", "interrupt", "amend", "rewind", "pause", "resume", "dial", "more"]
     text: str = Field(default="", max_length=4000)
-    """The message; the dial's new place; JSON of the limits that grow (``contracts.agent.Limits``)."""
+    """The message; the dial's new place; JSON of the limits that grow (``contracts.agent.Limits``), or of the
+    checkpoint to go back to (``contracts.checkpoints.Rewind``)."""
     passphrase: str = ""
 
 

@@ -23,7 +23,7 @@ class CheckpointLog:
         self._database = database
 
     def add(self, job_id: str, record: CheckpointRecord, *, at: datetime) -> None:
-        """Write one down; a no-op for a call that has one."""
+        """Write one down; a no-op for a call, or a rewind, that has one."""
         with self._database.write() as connection:
             append_event(
                 connection,
@@ -33,7 +33,7 @@ class CheckpointLog:
                 body=record.model_dump(mode="json"),
                 job_id=job_id,
                 workflow_id=record.agent_id,
-                step=f"checkpoint/{record.turn}/{record.position}",
+                step=f"rewind/{record.decision}" if record.decision else f"checkpoint/{record.turn}/{record.position}",
                 at=at,
             )
 

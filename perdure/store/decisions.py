@@ -233,7 +233,7 @@ def _take_effect(connection: Connection, decision: Decision, position: int) -> N
     if decision.kind == "cancel":
         jobs = schema.jobs
         connection.execute(update(jobs).where(jobs.c.job_id == decision.job_id).values(cancelled_by=decision.by))
-    elif decision.kind == "amend":
+    elif decision.kind in ("amend", "rewind"):
         void_calls(connection, decision.job_id)
     elif decision.kind == "withdraw":
         permits.withdraw_permit(connection, decision.digest, decision.by)
