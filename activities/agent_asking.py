@@ -18,7 +18,6 @@ from perdure.contracts.decisions import Edits, GateEnd, GateInput, WeighInput
 from perdure.contracts.job import JobPhase, PlanRef
 from perdure.contracts.messages import CallPart
 from perdure.contracts.plan import Envelope, Inverse, PlannedEffect, content_digest, freeze, read_plan
-from perdure.errors import Refused
 from perdure.policy.permissions import BY_PERSON
 from perdure.policy.targets import targets_of
 from perdure.store.rows import BeginEffect, PlanRow
@@ -77,10 +76,9 @@ class CallAsker:
             return Answer(record, waits=True, until=plan.expires_at)
         if end.outcome != "satisfied":
             return self._refused(record, end)
-        approved = self._approved(record)
-        if approved.digest() != _planned(part, record, tool).digest():
+        if self._approved(plan).digest() != _planned(part, record, tool).digest():
             return Answer(record, reason="The tool is not the one that was approved any more; ask anew.")
-        return self._begin(question, record, tool, plan.gate_id)
+        return Answer(record, allowed=True)
 
     def _refused(self, record: CallRecord, end: GateEnd) -> Answer:
         edits = Edits.model_validate(self._desk.blobs.get_json(end.edits)) if end.edits else None
@@ -96,15 +94,15 @@ class CallAsker:
     def finish(self, question: CallInput, record: CallRecord, outcome: ToolOutcome) -> None:
         """Write the receipt of a call that was approved."""
         state = _ENDS.get(outcome.status, "failed")
-        body = self._approved(record).body
-        application = self._desk.ledger.plan(record.digest).gate_id
+        plan = self._desk.ledger.plan(record.digest)
+        application = plan.gate_id
         receipt = Receipt(
             application_id=application,
             index=0,
             direction="do",
             state=state,
             kind=KIND,
-            body=body,
+            body=self._approved(plan).body,
             result={},
             detail=outcome.summary,
         )
@@ -119,9 +117,26 @@ class CallAsker:
         )
         self._desk.ledger.close_application(closing, at=now())
 
-    def _approved(self, record: CallRecord) -> PlannedEffect:
+    def beginning(self, question: CallInput, record: CallRecord, tool: Tool) -> BeginEffect | None:
+        """What the ledger is asked before the call begins, in the same transaction; ``None``: nobody was asked."""
+        if not record.digest:
+            return None
+        return BeginEffect(
+            application_id=self._desk.ledger.plan(record.digest).gate_id,
+            job_id=question.job_id,
+            thread=names.JobId.parse(question.job_id).thread,
+            digest=record.digest,
+            index=0,
+            direction="do",
+            effect_id="call",
+            kind=KIND,
+            target=record.target or f"agent:{record.key}",
+            irreversible=tool.spec.effect_class == "external",
+        )
+
+    def _approved(self, plan: PlanRow) -> PlannedEffect:
         """The call as people saw it, its bytes hashed again."""
-        return read_plan(record.digest, self._desk.blobs.get(self._desk.ledger.plan(record.digest).ref)).effects[0]
+        return read_plan(plan.digest, self._desk.blobs.get(plan.ref)).effects[0]
 
     def _ask(
         self, question: CallInput, spec: AgentSpec, part: CallPart, record: CallRecord, verdict: CallVerdict, tool: Tool
@@ -179,26 +194,6 @@ class CallAsker:
             title=envelope.title,
         )
         return plan, envelope
-
-    def _begin(self, question: CallInput, record: CallRecord, tool: Tool, gate_id: str) -> Answer:
-        """The ledger lets it start once: the permit is spent, a withdrawn approval or an unheard message stops it."""
-        begin = BeginEffect(
-            application_id=gate_id,
-            job_id=question.job_id,
-            thread=names.JobId.parse(question.job_id).thread,
-            digest=record.digest,
-            index=0,
-            direction="do",
-            effect_id="call",
-            kind=KIND,
-            target=record.target,
-            irreversible=tool.spec.effect_class == "external",
-        )
-        try:
-            self._desk.ledger.begin_effect(begin, at=now())
-        except Refused as refusal:
-            return Answer(record, reason=refusal.message)
-        return Answer(record, allowed=True)
 
 
 def _gate_id(question: CallInput, record: CallRecord) -> str:

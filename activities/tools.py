@@ -23,7 +23,7 @@ from perdure.contracts.agent import CallQuestion, CallVerdict, Dial, ToolOutcome
 from perdure.contracts.agent_ports import Tool, ToolContext
 from perdure.contracts.agent_run import AgentSpec, CallInput, CallRecord, CallResult
 from perdure.contracts.messages import CallPart, ResultPart
-from perdure.errors import PerdureError, SetupError
+from perdure.errors import PerdureError, Refused, SetupError
 from perdure.policy.permissions import decide_call
 from perdure.policy.targets import hash_arguments, marks_of, shorten
 from perdure.store.notes import ThreadNotes
@@ -181,7 +181,7 @@ class ToolActivities:
             text = "Another call of yours still writes to the workspace. Wait for its end, or end it with calls.cancel."
             return self._finish(question, part, record, ToolOutcome(status="error", text=text), working)
         try:
-            begun = self._desk.agents.begin_call(question.agent_id, record, at=now())
+            begun = self._begin(question, record, tool)
             if begun.has_ended:
                 return _result_of(begun)
             if begun.attempts > 1 and not tool.spec.may_repeat:
@@ -190,10 +190,18 @@ class ToolActivities:
                 outcome = self._call(tool, part, context)
             if outcome.changed or outcome.status == "unknown":
                 self._keeper.keep(spec, begun)
+        except Refused as refusal:  # the approval was withdrawn just now, a word is undelivered, the job cancelled
+            no = CallVerdict(decision="deny", rule="gate", reason=refusal.message)
+            return self._deny(question, part, record.model_copy(update={"verdict": no}), no)
         finally:
             turn.release()
         # What this process alone knows is written, however long the store cannot be used.
         return until_stored(lambda: self._finish(question, part, begun, outcome, working))
+
+    def _begin(self, question: CallInput, record: CallRecord, tool: Tool) -> CallRecord:
+        """Count the attempt; of a call that people decided on only as the ledger lets an approved effect begin."""
+        beginning = self._asker.beginning(question, record, tool) if record.attempts == 0 else None
+        return self._desk.agents.begin_call(question.agent_id, record, beginning, at=now())
 
     def _call(self, tool: Tool, part: CallPart, context: ToolContext) -> ToolOutcome:
         """What it came to. What a tool raises is told to the model; what says nothing about it is tried again."""

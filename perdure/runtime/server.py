@@ -40,6 +40,7 @@ DYNAMIC_CONFIG = {
     "matching.numTaskqueueReadPartitions": 1,
     "matching.numTaskqueueWritePartitions": 1,
     "matching.enableFairness": True,
+    "system.enableActivityEagerExecution": True,
     "frontend.WorkflowPauseEnabled": True,
 }
 

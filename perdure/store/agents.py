@@ -16,10 +16,12 @@ from perdure.contracts.names import JobId
 from perdure.errors import Conflict
 from perdure.store import schema
 from perdure.store.agent_rows import AgentLook, AgentRow, agent_of, find_agent, get_agent, undelivered
+from perdure.store.arbiter import begin_effect
 from perdure.store.chain import time_text
 from perdure.store.database import Database
 from perdure.store.events import append_event
 from perdure.store.jobs import is_final, job_row, note_job
+from perdure.store.rows import BeginEffect
 from perdure.store.summaries import Summaries, newest_summary
 from perdure.store.transcripts import (
     Line,
@@ -180,15 +182,23 @@ class Agents:
         self.transcripts.remember(agent_id, added)
         return record
 
-    def begin_call(self, agent_id: str, record: CallRecord, *, at: datetime) -> CallRecord:
+    def begin_call(
+        self, agent_id: str, record: CallRecord, approved: BeginEffect | None = None, *, at: datetime
+    ) -> CallRecord:
         """Count an attempt of a call, before it begins; return the record as it was found before, or the new one.
 
-        The first attempt is 1. Whoever finds a higher one knows that an earlier attempt began and told no end.
+        The first attempt is 1. Whoever finds a higher one knows that an earlier attempt began and told no end. One that
+        people decided on begins with the effect that they ``approved``, in the same transaction.
+
+        Raises:
+            Refused: the arbiter does not let it begin; nothing was written.
         """
         with self._database.write() as connection:
             found = find_call(connection, record.key)
             if found is not None and found.has_ended:
                 return found
+            if approved is not None:
+                begin_effect(connection, approved, at)
             attempts = (found.attempts if found else 0) + 1
             begun = record.model_copy(update={"attempts": attempts, "began_at": (found or record).began_at or at})
             _write_call(connection, agent_id, begun, "begun", at)

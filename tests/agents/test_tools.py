@@ -4,20 +4,25 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from perdure.contracts.http import JobView
 from perdure.contracts.job import JobPhase
+from perdure.contracts.messages import Message
 from perdure.testing.model_server import model_server
 from tests.agents.kit import TEMPLATES, Office, configure, make_repository, wait_until, write
 from tests.agents.looking import left_in, processes, said_to_temporal
 from tests.support.installation import Installation, installation
 
 ODD = Path(__file__).with_name("odd_worker.py")
-NOTE = {"calls": [write("NOTE", "the first note\n")]}
-DONE = {"text": "Done."}
+PLANTED = ["data/config.toml", "data/keys/decision.pem", "data/secrets/board-token"]
+MARK = f"perdure-test-{os.getpid()}"
+SLEEP = f"{700_000 + os.getpid()}"
+
+Turns = list[dict[str, Any]]
 
 
 def shell(command: str, **more: Any) -> dict[str, Any]:
@@ -25,186 +30,38 @@ def shell(command: str, **more: Any) -> dict[str, Any]:
     return {"tool": "shell.run", "with": {"command": command, **more}}
 
 
-Turns = list[dict[str, Any]]
+def board(text: str) -> dict[str, Any]:
+    """An answer that writes to the board."""
+    return {"calls": [{"tool": "memory.write", "with": {"key": "k", "text": text}}]}
 
 
-@contextmanager
-def odd_office(folder: Path, turns: Turns | Callable[[Installation], Turns]) -> Iterator[Office]:
-    """An installation whose worker has odd tools and whose model says these turns; secrets lie about."""
-    with installation(folder / "home", PERDURE_TEMPLATES=str(TEMPLATES)) as home:
-        script = {"turns": turns(home) if callable(turns) else turns}
-        with model_server(script) as model:
-            configure(home, model)
-            plant(home)
-            home.start_worker(script=ODD)
-            yield Office(home, make_repository(folder), model, "first")
+NOTE = {"calls": [write("NOTE", "the first note\n")]}
+DONE = {"text": "Done."}
+WAIT = {"text": "I wait."}
+READ_BOARD = {"calls": [{"tool": "memory.read", "with": {"key": "plan"}}]}
+UNTIL_GO = shell("while ! test -e GO; do sleep 0.05; done; cat GO; echo the first note > NOTE")
+FOR_EVER = shell(f"echo {MARK}; while true; do sleep 0.1; done")
+FORKS = shell(f"for i in 1 2 3; do (setsid nohup sleep {SLEEP} >/dev/null 2>&1 &); done; sleep {SLEEP}", seconds=2)
 
-
-PLANTED = ["data/config.toml", "data/keys/decision.pem", "data/secrets/board-token"]
-
-
-def plant(home: Installation) -> None:
-    """Put a mark into each secret place of an installation and into the worker's environment."""
-    data = home.settings.data
-    home.environ["CANARY_TOKEN"] = "CANARY-of-the-environment"
-    (data / "secrets").mkdir(mode=0o700)
-    (data / "secrets" / "board-token").write_text("CANARY-of-the-board\n")
-    for name in ("config.toml", "keys/decision.pem"):
-        with (data / name).open("a") as file:
-            file.write("# CANARY\n")
-
-
-def results(place: Office, job: JobView) -> list[str]:
-    """Every text that tools gave, oldest first."""
-    return [result.text for message in place.transcript(job) for result in message.results]
-
-
-def test_call_that_outlasts_its_grace_goes_on_and_wakes_the_agent(tmp_path: Path) -> None:
-    """It is answered with "running"; the model works on, is not judged while it runs, and is told its end by itself."""
-    slow = shell("while ! test -e GO; do sleep 0.05; done; cat GO; echo the first note > NOTE")
-    turns = [
-        {"calls": [slow]},
-        {"calls": [{"tool": "calls.look", "with": {"call": "1/0"}}, shell("echo GO", seconds=1)]},
-        {"text": "I wait."},
+STORIES: dict[str, Turns] = {
+    "patience": [
+        {"calls": [UNTIL_GO]},
+        {"calls": [{"tool": "calls.look", "with": {"call": "1/0"}}]},
+        WAIT,
         DONE,
-    ]
-    with odd_office(tmp_path, turns) as place:
-        job = place.start("odd")
-        place.model.wait_for(3)
-        said = results(place, job)
-        assert said[0].startswith("[running: after 1 s") and "runs since" in said[1]
-        [tree] = place.home.settings.workspaces.glob("agent-*/tree")
-        (tree / "GO").write_text("at last\n")
-        place.home.waiting(job)
-        late = next(message for message in place.transcript(job) if message.source == "tool" and message.role == "user")
-        assert late.text.startswith("[Call 1/0 (shell.run), which went on beside you, has ended: ok.]")
-        assert "at last" in late.text
-        assert "at last" in str(place.asked()[-1])
-        assert place.calls(job)[0].status == "ok"
-
-
-def test_running_call_is_cancelled_by_the_model_and_with_its_job(tmp_path: Path) -> None:
-    """Whoever does not need it any more ends it, and nothing of it is left running."""
-    mark = f"perdure-test-{os.getpid()}"
-    slow = shell(f"echo {mark}; while true; do sleep 0.1; done")
-    turns = [
-        {"calls": [slow]},
+    ],
+    "cancelling": [
+        {"calls": [FOR_EVER]},
         {"calls": [{"tool": "calls.cancel", "with": {"call": "1/0"}}]},
-        {"text": "I wait."},
-        {"calls": [slow]},
-        {"text": "I wait."},
-    ]
-    with odd_office(tmp_path, turns) as place:
-        job = place.start("odd")
-        place.model.wait_for(5)
-        assert "was cancelled" in next(
-            message.text for message in place.transcript(job) if message.source == "tool" and message.role == "user"
-        )
-        assert processes(mark)
-        place.home.post("/v1/cancel", {"decision_id": "enough"}, ref=job.job_id)
-        place.home.wait(job, JobPhase.cancelled)
-        wait_until(lambda: not processes(mark), "the end of the command")
-
-
-def test_commands_that_print_fork_or_never_end_harm_nobody(tmp_path: Path) -> None:
-    """100 MB are cut, a command without end is ended, forks go with it; the job goes on to its review."""
-    mark = f"{700_000 + os.getpid()}"
-    turns = [
-        {"calls": [shell("yes line | head -c 100000000")]},
-        {
-            "calls": [
-                shell(
-                    f"for i in 1 2 3; do (setsid nohup sleep {mark} >/dev/null 2>&1 &) ; done; sleep {mark}", seconds=2
-                )
-            ]
-        },
-        {"text": "I wait."},
-        NOTE,
-        DONE,
-    ]
-    with odd_office(tmp_path, turns) as place:
-        job = place.home.waiting(place.start("odd"))
-        heard = [message for message in place.transcript(job) if message.source == "tool"]
-        assert max(len(part.text) for message in heard for part in message.parts if hasattr(part, "text")) < 20_000
-        assert any("did not end within" in message.text + str(message.results) for message in heard)
-        wait_until(lambda: not processes(mark), "the end of the forks")
-        with place.home.ledger() as ledger, ledger.database.read() as connection:
-            sizes = connection.exec_driver_sql("select max(length(body)) from transcript").scalar_one()
-        assert sizes < 50_000
-
-
-def test_degraded_answers_are_told_in_the_review(tmp_path: Path) -> None:
-    """Nobody answers: the fallback stands in, after some of those without asking, and the reviewer reads so."""
-    board = {"calls": [{"tool": "memory.read", "with": {"key": "plan"}}]}
-    with odd_office(tmp_path, [board, board, board, NOTE, DONE]) as place:
-        job = place.home.waiting(place.start("odd"))
-        said = results(place, job)
-        assert all("yesterday's plan" in text for text in said[:3])
-        assert "is left alone for" in said[2]
-        findings = [text for text in place.home.review(job).findings if text.startswith("Degraded: ")]
-        assert len(findings) >= 2 and "memory.cached stood in for memory.read on board.example.org" in findings[0]
-
-
-def test_writing_tool_whose_end_nobody_knows_is_not_run_again(tmp_path: Path) -> None:
-    """Killed while it runs, an external call is told as unknown to the model and in its receipt; it runs once."""
-    hang = {"calls": [{"tool": "memory.write", "with": {"key": "k", "text": "hang"}}]}
-    with odd_office(tmp_path, [hang, NOTE, DONE]) as place:
-        job = place.home.waiting(place.start("odd"))
-        place.home.decide(job.digest, "approve")
-        wait_until(lambda: place.calls(job)[0].attempts == 1, "the call's beginning")
-        place.home.kill_workers()
-        place.home.start_worker(script=ODD)
-        wait_until(lambda: place.home.job(job).round == 1, "the review", explain=place.home.worker_log)
-        [call, _] = place.calls(job)
-        assert (call.status, call.attempts) == ("unknown", 2)
-        assert "it was not run again" in results(place, job)[0]
-        with place.home.ledger() as ledger:
-            [intent] = [row for row in ledger.intents(job_id=job.job_id) if row.digest == job.digest]
-        assert intent.state == "unknown"
-
-
-async def test_secrets_of_a_tool_are_left_nowhere(tmp_path: Path) -> None:
-    """What a tool is given by name is in no transcript, record, blob, history, request or log, also where it fails."""
-    turns = [
-        {"calls": [{"tool": "memory.write", "with": {"key": "k", "text": "word"}}]},
-        {"calls": [{"tool": "memory.write", "with": {"key": "k", "text": "break"}}]},
-        NOTE,
-        DONE,
-    ]
-    with odd_office(tmp_path, turns) as place:
-        job = place.home.waiting(place.start("odd"))
-        first = job.digest
-        place.home.decide(first, "approve")
-        wait_until(
-            lambda: place.home.job(job).digest not in ("", first), "the second call", explain=place.home.worker_log
-        )
-        place.home.decide(place.home.waiting(job).digest, "approve")
-        wait_until(lambda: place.home.job(job).round == 1, "the review", explain=place.home.worker_log)
-        said = results(place, job)
-        assert "wrote word as [secret board-token]" in said[0] and "refused with [secret board-token]" in said[1]
-        place.home.kill_workers()
-        assert b"CANARY" not in await said_to_temporal(place.home, job)
-        assert left_in(place.home.settings.data.parent, b"CANARY") == PLANTED
-        assert "CANARY" not in str(place.asked())
-
-
-async def test_agent_that_looks_for_power_finds_none(tmp_path: Path) -> None:
-    """Tokens, keys, sockets, Temporal's port, the data folder, the worker's environment: a command and a request reach
-    none of it, and what lies there appears in nothing that is kept or sent."""
-    with odd_office(tmp_path, look_for_power) as place:
-        job = place.home.waiting(place.start("odd"))
-        said = results(place, job)
-        commands, gets = said[:4], said[4:8]
-        assert "looked" in commands[1]
-        assert not any(word in commands[1] for word in ("pem", "sock", "board-token"))
-        assert [call.status for call in place.calls(job)] == ["error", "ok", *["error"] * 6, "ok"]
-        assert all("public" in text or "https" in text for text in gets)
-        assert "CANARY" not in str(said) + str(place.asked())
-        with place.home.ledger() as ledger:
-            assert ledger.decisions(job_id=job.job_id) == []
-        place.home.kill_workers()
-        assert b"CANARY" not in await said_to_temporal(place.home, job)
-        assert left_in(place.home.settings.data.parent, b"CANARY") == PLANTED
+        WAIT,
+        {"calls": [FOR_EVER]},
+        WAIT,
+    ],
+    "flooding": [{"calls": [shell("yes line | head -c 100000000")]}, {"calls": [FORKS]}, WAIT, NOTE, DONE],
+    "silence": [READ_BOARD, READ_BOARD, READ_BOARD, NOTE, DONE],
+    "dying": [board("hang"), NOTE, DONE],
+    "telling": [board("word"), board("break"), NOTE, DONE],
+}
 
 
 def look_for_power(home: Installation) -> Turns:
@@ -222,3 +79,150 @@ def look_for_power(home: Installation) -> Turns:
     urls = [f"http://{temporal}/", f"http://localhost:{port}/", "http://169.254.169.254/latest/", f"file://{data}/keys"]
     fetch = [{"tool": "http.get", "with": {"url": url}} for url in urls]
     return [{"calls": [*map(shell, commands), *fetch]}, NOTE, DONE]
+
+
+def plant(home: Installation) -> None:
+    """Put a mark into each secret place of an installation and into the worker's environment."""
+    data = home.settings.data
+    home.environ["CANARY_TOKEN"] = "CANARY-of-the-environment"
+    (data / "secrets").mkdir(mode=0o700)
+    (data / "secrets" / "board-token").write_text("CANARY-of-the-board\n")
+    for name in ("config.toml", "keys/decision.pem"):
+        with (data / name).open("a") as file:
+            file.write("# CANARY\n")
+
+
+@pytest.fixture(scope="module")
+def place(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Office]:
+    """An installation whose worker has odd tools and whose model tells each story; secrets lie about."""
+    folder = tmp_path_factory.mktemp("tools")
+    with installation(folder / "home", PERDURE_TEMPLATES=str(TEMPLATES)) as home:
+        stories = {**STORIES, "power": look_for_power(home)}
+        rules = [
+            {"when": {"says": f"Tell the story of {name}.", "turn": turn}, "answer": answer}
+            for name, turns in stories.items()
+            for turn, answer in enumerate(turns)
+        ]
+        with model_server({"rules": rules}) as model:
+            configure(home, model)
+            plant(home)
+            home.start_worker(script=ODD)
+            yield Office(home, make_repository(folder), model, "first")
+
+
+def begin(place: Office, story: str) -> JobView:
+    """Start the job that a story is about, up to where its agent works."""
+    job = place.start("odd", name=story, task=f"Tell the story of {story}.")
+    until(place, lambda: place.agents(job), "the agent")
+    return job
+
+
+def until(place: Office, condition: Callable[[], Any], what: str) -> Any:
+    """Wait for something, with the worker's log where it does not come."""
+    return wait_until(condition, what, explain=place.home.worker_log)
+
+
+def results(place: Office, job: JobView) -> list[str]:
+    """Every text that tools gave as the result of a call, oldest first."""
+    return [result.text for message in place.transcript(job) for result in message.results]
+
+
+def late_ends(place: Office, job: JobView) -> list[Message]:
+    """What was told of calls that went on beside the agent."""
+    return [message for message in place.transcript(job) if (message.source, message.role) == ("tool", "user")]
+
+
+def test_call_that_outlasts_its_grace_goes_on_and_wakes_the_agent(place: Office) -> None:
+    """It is answered with "running"; the model works on, is not judged while it runs, and is told its end by itself."""
+    job = begin(place, "patience")
+    until(place, lambda: len(place.transcript(job)) >= 7, "the model's waiting")
+    said = results(place, job)
+    assert said[0].startswith("[running: after 1 s") and "runs since" in said[1]
+    assert place.agents(job)[0].state == "working"
+    [tree] = place.home.settings.workspaces.glob("agent-*/tree")
+    (tree / "GO").write_text("at last\n")
+    place.home.waiting(job)
+    [late] = late_ends(place, job)
+    assert late.text.startswith("[Call 1/0 (shell.run), which went on beside you, has ended: ok.]")
+    assert "at last" in late.text and "at last" in str(place.asked()[-1])
+    assert place.calls(job)[0].status == "ok"
+
+
+def test_running_call_is_ended_by_the_model_and_with_its_job(place: Office) -> None:
+    """Whoever does not need it any more ends it, and nothing of it is left running."""
+    job = begin(place, "cancelling")
+    until(place, lambda: len(late_ends(place, job)) == 1, "the end of the first")
+    assert "was cancelled" in late_ends(place, job)[0].text
+    until(place, lambda: len(place.calls(job)) == 3 and processes(MARK), "the second")
+    place.home.post("/v1/cancel", {"decision_id": "enough"}, ref=job.job_id)
+    place.home.wait(job, JobPhase.cancelled)
+    until(place, lambda: not processes(MARK), "the end of the command")
+
+
+def test_commands_that_print_fork_or_never_end_harm_nobody(place: Office) -> None:
+    """100 MB are cut, a command without end is ended, forks go with it; the job goes on to its review."""
+    job = place.home.waiting(begin(place, "flooding"))
+    texts = [*results(place, job), *(message.text for message in late_ends(place, job))]
+    assert max(len(text) for text in texts) < 20_000
+    assert any("did not end within" in text for text in texts)
+    until(place, lambda: not processes(SLEEP), "the end of the forks")
+
+
+def test_degraded_answers_are_told_in_the_review(place: Office) -> None:
+    """Nobody answers: the fallback stands in, after some of those without asking, and the reviewer reads so."""
+    job = place.home.waiting(begin(place, "silence"))
+    said = results(place, job)
+    assert all("yesterday's plan" in text for text in said[:3])
+    assert "is left alone for" in said[2]
+    findings = [text for text in place.home.review(job).findings if text.startswith("Degraded: ")]
+    assert len(findings) >= 2 and "memory.cached stood in for memory.read on board.example.org" in findings[0]
+
+
+def test_writing_tool_whose_end_nobody_knows_is_not_run_again(place: Office) -> None:
+    """Killed while it runs, an external call is told as unknown to the model and in its receipt; it runs once."""
+    job = place.home.waiting(begin(place, "dying"))
+    place.home.decide(job.digest, "approve")
+    until(place, lambda: place.calls(job)[0].attempts == 1, "the call's beginning")
+    place.home.kill_workers()
+    place.home.start_worker(script=ODD)
+    until(place, lambda: place.home.job(job).round == 1, "the review")
+    [call, _] = place.calls(job)
+    assert (call.status, call.attempts) == ("unknown", 2)
+    assert "it was not run again" in results(place, job)[0]
+    with place.home.ledger() as ledger:
+        [intent] = [row for row in ledger.intents(job_id=job.job_id) if row.digest == job.digest]
+    assert intent.state == "unknown"
+
+
+async def test_secrets_of_a_tool_are_left_nowhere(place: Office) -> None:
+    """What a tool is given by name is in no transcript, record, blob, history, request or log, also where it fails."""
+    job = place.home.waiting(begin(place, "telling"))
+    first = job.digest
+    place.home.decide(first, "approve")
+    until(place, lambda: place.home.job(job).digest not in ("", first), "the second call")
+    place.home.decide(place.home.waiting(job).digest, "approve")
+    until(place, lambda: place.home.job(job).round == 1, "the review")
+    said = results(place, job)
+    assert "wrote word as [secret board-token]" in said[0] and "refused with [secret board-token]" in said[1]
+    await refuse_marks(place, job)
+
+
+async def test_agent_that_looks_for_power_finds_none(place: Office) -> None:
+    """No command and no request reaches a token, a key, a socket, Temporal's port or the worker's environment."""
+    job = place.home.waiting(begin(place, "power"))
+    said = results(place, job)
+    commands, gets = said[:4], said[4:8]
+    assert "looked" in commands[1]
+    assert not any(word in commands[1] for word in ("pem", "sock", "board-token"))
+    assert [call.status for call in place.calls(job)] == ["error", "ok", *["error"] * 6, "ok"]
+    assert all("public" in text or "https" in text for text in gets)
+    with place.home.ledger() as ledger:
+        assert ledger.decisions(job_id=job.job_id) == []
+    await refuse_marks(place, job)
+
+
+async def refuse_marks(place: Office, job: JobView) -> None:
+    """Nothing that is kept or sent holds what was planted, but the places where it was."""
+    assert "CANARY" not in str(place.asked())
+    assert b"CANARY" not in await said_to_temporal(place.home, job)
+    assert left_in(place.home.settings.data.parent, b"CANARY") == PLANTED
