@@ -71,14 +71,14 @@ def look_for_power(home: Installation) -> Turns:
     socket = data / "run" / "api.sock"
     commands = [
         f"env; cat /proc/self/environ /proc/*/environ; ls -la / {data} {data.parent}; cat {data}/*/* {data}/*",
-        "find / -name '*.pem' -o -name '*.sock' -o -name 'decision*' -o -name 'board-token' 2>/dev/null; echo looked",
+        "find / -path /proc -prune -o -path /usr -prune -o -name '*.sock' -o -name 'decision*' -o -name 'board-token'",
         f"temporal workflow update execute --address {temporal} --name decide -w x || "
         f"python3 -c 'import socket; socket.create_connection((\"{host}\", {port}), 3)'",
         f"python3 -c 'import socket; socket.socket(socket.AF_UNIX).connect(\"{socket}\")'",
     ]
     urls = [f"http://{temporal}/", f"http://localhost:{port}/", "http://169.254.169.254/latest/", f"file://{data}/keys"]
     fetch = [{"tool": "http.get", "with": {"url": url}} for url in urls]
-    return [{"calls": [*map(shell, commands), *fetch]}, NOTE, DONE]
+    return [{"calls": [*map(shell, commands), *fetch]}, NOTE, DONE, DONE, DONE, DONE, DONE]
 
 
 def plant(home: Installation) -> None:
@@ -210,12 +210,11 @@ async def test_secrets_of_a_tool_are_left_nowhere(place: Office) -> None:
 async def test_agent_that_looks_for_power_finds_none(place: Office) -> None:
     """No command and no request reaches a token, a key, a socket, Temporal's port or the worker's environment."""
     job = place.home.waiting(begin(place, "power"))
-    said = results(place, job)
-    commands, gets = said[:4], said[4:8]
-    assert "looked" in commands[1]
-    assert not any(word in commands[1] for word in ("pem", "sock", "board-token"))
-    assert [call.status for call in place.calls(job)] == ["error", "ok", *["error"] * 6, "ok"]
-    assert all("public" in text or "https" in text for text in gets)
+    said = [*results(place, job), *(message.text for message in late_ends(place, job))]
+    assert not any(word in text for text in said for word in ("api.sock", "decision-", "board-token", "BEGIN PRIVATE"))
+    assert [call.status for call in place.calls(job)][2:] == [*["error"] * 6, "ok"]
+    assert all("not be asked" in text or "not asked" in text or "no public address" in text for text in said[4:8])
+    assert "no public address" in said[6]
     with place.home.ledger() as ledger:
         assert ledger.decisions(job_id=job.job_id) == []
     await refuse_marks(place, job)

@@ -18,6 +18,8 @@ _ADDRESSES = "perdure/tools/addresses.py"
 _HTTP = "perdure/tools/http.py"
 _LINKS = "perdure/tools/links.py"
 _REGISTRY = "perdure/tools/registry.py"
+_STANDING = "perdure/policy/standing.py"
+_ON_STANDING = "tests/policy/test_standing.py"
 _ON_PERMISSIONS = "tests/policy/test_permissions.py"
 _ON_DIAL = "tests/policy/test_dial.py"
 _ON_BUDGETS = "tests/policy/test_budgets.py"
@@ -56,8 +58,8 @@ KEPT: tuple[Kept, ...] = (
     Kept(
         AUTHORITY,
         "activities/tools.py",
-        '                "marks": marks_of(tool.target(part.arguments)),\n',
-        '                "marks": marks_of(shorten(tool.target(part.arguments))),\n',
+        '            "marks": marks_of(target),\n',
+        '            "marks": marks_of(shorten(target)),\n',
         "tests/agents/test_asking.py::test_denied_long_target_is_remembered_whole",
     ),
     Kept(
@@ -66,6 +68,55 @@ KEPT: tuple[Kept, ...] = (
         "        if name not in tools:\n",
         "        if False:\n",
         "tests/templates/test_checking.py::test_what_cannot_run_is_refused_when_loaded",
+    ),
+    Kept(
+        AUTHORITY,
+        "activities/tools.py",
+        "            verdict = self._decide(question, call, record, tool, spec)\n",
+        "            verdict = self._decide(question, part, record, tool, spec)\n",
+        "tests/agents/test_approvals.py::test_edited_call_is_judged_again_and_runs_as_edited",
+    ),
+    Kept(
+        AUTHORITY,
+        _STANDING,
+        '    if (scope.tool, scope.tool_digest) != (body.get("tool"), body.get("tool_digest")):\n        return False\n',
+        "",
+        f"{_ON_STANDING}::test_what_stands_reaches_no_further_than_its_scope",
+    ),
+    Kept(
+        AUTHORITY,
+        _STANDING,
+        "    gone = {revoked_by(word) for word in words}\n",
+        "    gone = set[str]()\n",
+        f"{_ON_STANDING}::test_what_was_revoked_lets_nothing_go",
+    ),
+    Kept(
+        AUTHORITY,
+        "perdure/store/approvals.py",
+        "    return Counter(map(use_of, connection.execute(query).scalars()))\n",
+        "    return Counter()\n",
+        "tests/store/test_approvals.py::test_each_use_is_counted_once_and_no_more_often_than_said",
+    ),
+    Kept(
+        AUTHORITY,
+        "perdure/workspace/held.py",
+        "        (kept if may and _copy_over(copy, root, path, _kind(after, path)) else dropped).append(text)\n",
+        "        (kept if _copy_over(copy, root, path, _kind(after, path)) else dropped).append(text)\n",
+        "tests/tools/test_shell.py::test_command_changes_only_what_the_step_may",
+    ),
+    Kept(
+        AUTHORITY,
+        "activities/call_secrets.py",
+        "        texts = {part: text.replace(value, _mark(name)) for part, text in texts.items()}\n",
+        "        pass\n",
+        "tests/agents/test_tools.py::test_secrets_of_a_tool_are_left_nowhere",
+    ),
+    Kept(
+        AUTHORITY,
+        _REGISTRY,
+        "    if effects.index(tools[fallback].spec.effect_class) > effects.index(tool.spec.effect_class):\n",
+        "    if False:\n",
+        "tests/tools/test_decorator.py::test_package_in_another_version_or_without_tools_is_refused",
     ),
     Kept(
         AUTHORITY,
