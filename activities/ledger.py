@@ -254,10 +254,8 @@ def _end_of(weighing: Weighing, cancel: Decision | None) -> GateEnd:
 
 def _closing(question: WeighInput, plan: Plan, end: GateEnd) -> CloseGateInput:
     about = {"gate_id": question.gate_id, "job_id": question.job_id, "digest": question.digest}
-    application, standing = "", list[str]()
-    if end.outcome == "satisfied":
-        application = _application_of(question, plan)
-        standing = end.weighing.standing if end.weighing else []
+    application = _application_of(question, plan) if end.outcome == "satisfied" else ""
+    standing = end.weighing.standing if end.weighing and end.outcome == "satisfied" else []
     said = {"outcome": end.outcome, "detail": end.detail, "application_id": application, "standing": standing}
     return CloseGateInput.model_validate({**about, **said})
 

@@ -79,8 +79,8 @@ KEPT: tuple[Kept, ...] = (
     Kept(
         AUTHORITY,
         _STANDING,
-        '    if (scope.tool, scope.tool_digest) != (body.get("tool"), body.get("tool_digest")):\n        return False\n',
-        "",
+        '    if (scope.tool, scope.tool_digest) != (body.get("tool"), body.get("tool_digest")):\n',
+        "    if False:\n",
         f"{_ON_STANDING}::test_what_stands_reaches_no_further_than_its_scope",
     ),
     Kept(
