@@ -60,6 +60,7 @@ STORIES: dict[str, Turns] = {
     "flooding": [{"calls": [shell("yes line | head -c 100000000")]}, {"calls": [FORKS]}, WAIT, NOTE, DONE],
     "silence": [READ_BOARD, READ_BOARD, READ_BOARD, NOTE, DONE],
     "dying": [board("hang"), NOTE, DONE],
+    "losing": [{"calls": [FOR_EVER]}, WAIT, NOTE, DONE],
     "telling": [board("word"), board("break"), NOTE, DONE],
 }
 
@@ -192,6 +193,19 @@ def test_writing_tool_whose_end_nobody_knows_is_not_run_again(place: Office) -> 
     with place.home.ledger() as ledger:
         [intent] = [row for row in ledger.intents(job_id=job.job_id) if row.digest == job.digest]
     assert intent.state == "unknown"
+
+
+def test_running_call_that_died_with_its_worker_is_told_as_unknown(place: Office) -> None:
+    """The next worker does not run it again; the model, which waits for its end, hears that nobody knows it."""
+    job = begin(place, "losing")
+    until(place, lambda: len(place.transcript(job)) >= 5, "the model's waiting")
+    place.home.kill_workers()
+    until(place, lambda: not processes(MARK), "the end of the command")
+    place.home.start_worker(script=ODD)
+    place.home.waiting(job)
+    [late] = late_ends(place, job)
+    assert "has ended: unknown" in late.text and "it was not run again" in late.text
+    assert [(call.status, call.attempts) for call in place.calls(job)] == [("unknown", 2), ("ok", 1)]
 
 
 async def test_secrets_of_a_tool_are_left_nowhere(place: Office) -> None:
