@@ -7,6 +7,8 @@ is outrun by a command that doubles. Where no group can be made (a plain user, a
 from __future__ import annotations
 
 import contextlib
+import fcntl
+import os
 import secrets
 import time
 from collections.abc import Iterator
@@ -39,21 +41,57 @@ class Group:
 
 @contextmanager
 def bounded_group(most: int, root: Path = _ROOT) -> Iterator[Group | None]:
-    """Give a group of at most ``most`` processes; ``None`` where there can be none. It is gone afterwards."""
-    group = _make_group(most, root)
+    """Give a group of at most ``most`` processes; ``None`` where there can be none. It is gone afterwards.
+
+    Its maker holds a lock on it meanwhile, which the kernel drops when the maker dies: an empty group may be one whose
+    command is just about to begin, in another worker.
+    """
+    held = _make_held(most, root)
+    if held is None:
+        yield None
+        return
+    group, lock = held
     try:
         yield group
     finally:
-        if group is not None:
-            _remove(group.folder)
+        _remove(group.folder)
+        os.close(lock)
 
 
 def remove_empty_groups(root: Path = _ROOT) -> None:
-    """Remove what dead workers left behind; a group with a process in it stays."""
+    """Remove what dead workers left behind; a group with a process in it, or whose maker lives, stays."""
     for parent in _parents(root):
         for group in parent.glob(_PREFIX + "*"):
-            with contextlib.suppress(OSError):
-                group.rmdir()
+            lock = _lock(group, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            if lock is not None:
+                with contextlib.suppress(OSError):
+                    group.rmdir()
+                os.close(lock)
+
+
+def _make_held(most: int, root: Path) -> tuple[Group, int] | None:
+    """Make and lock. A sweep may come between the two: then the group is gone, and another one is made."""
+    while (group := _make_group(most, root)) is not None:
+        lock = _lock(group.folder, fcntl.LOCK_EX)
+        if lock is not None and group.folder.exists():
+            return group, lock
+        if lock is not None:
+            os.close(lock)
+    return None
+
+
+def _lock(group: Path, how: int) -> int | None:
+    """Take the lock of a group; ``None`` when somebody has it, or the group is gone."""
+    try:
+        lock = os.open(group, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC)
+    except OSError:
+        return None
+    try:
+        fcntl.flock(lock, how)
+    except OSError:
+        os.close(lock)
+        return None
+    return lock
 
 
 def _make_group(most: int, root: Path) -> Group | None:

@@ -193,14 +193,14 @@ async def until(condition: Callable[[], Awaitable[bool]]) -> None:
 
 
 async def in_flight(client: Client, workflow_id: str, activity: str, *, but: str = "") -> str:
-    """The id of an activity that a worker has begun, another one than ``but``."""
+    """The id of the one activity of a kind that a worker has begun, another one than ``but``; quick ones end before."""
     handle = client.get_workflow_handle(workflow_id)
     found: list[str] = []
 
     async def begun() -> bool:
         pending = (await handle.describe()).raw_description.pending_activities
         found[:] = [one.activity_id for one in pending if one.activity_type.name == activity and one.activity_id != but]
-        return bool(found)
+        return len(found) == 1
 
     await until(begun)
     return found[0]

@@ -192,13 +192,25 @@ def test_command_that_outruns_the_watcher_meets_the_kernel(tmp_path: Path) -> No
 
 
 def test_empty_groups_of_dead_workers_are_removed() -> None:
-    """A group that still holds a process stays; what goes away by itself is no error."""
-    left = bounded_group(5)
-    group = left.__enter__()
-    if group is not None:
+    """What a killed worker left goes; a group whose maker lives stays, also before its command has begun."""
+    make = (
+        "import sys; from perdure.workspace.control_groups import bounded_group\n"
+        "with bounded_group(5) as group: print(group.folder if group else '', flush=True); sys.stdin.read()"
+    )
+    with (
+        bounded_group(5) as mine,
+        subprocess.Popen(
+            [sys.executable, "-c", make], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+        ) as maker,
+    ):
+        assert maker.stdout is not None
+        theirs = maker.stdout.readline().strip()
         remove_empty_groups()
-        assert not group.folder.exists()
-    left.__exit__(None, None, None)
+        assert mine is None or (mine.folder.exists() and Path(theirs).exists())
+        maker.kill()
+        maker.wait()
+        remove_empty_groups()
+        assert mine is None or (mine.folder.exists() and not Path(theirs).exists())
 
 
 def test_memory_and_disk_have_bounds(tmp_path: Path) -> None:
