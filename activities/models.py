@@ -19,13 +19,13 @@ from activities.agent_news import Written, circle, has_news_of_more, write_news
 from activities.checkpointing import CheckpointKeeper
 from activities.running import again_later, in_thread, raise_failure
 from perdure.contracts import names
-from perdure.contracts.agent import AgentEnd, ModelAnswer, ModelRequest, ToolSpec
+from perdure.contracts.agent import AgentEnd, Limits, ModelAnswer, ModelRequest, Spent, ToolSpec
 from perdure.contracts.agent_ports import ModelClient, OnText
 from perdure.contracts.agent_run import MOST_CALLS, AgentSpec, CallHeader, TurnInput, TurnRecord, TurnResult
 from perdure.contracts.job import JobPhase
 from perdure.contracts.messages import CallPart, ResultPart
 from perdure.errors import Conflict, ModelFailed, ModelTrouble
-from perdure.policy.budgets import find_stop, may_ask
+from perdure.policy.budgets import find_stop, may_ask, may_call
 from perdure.store.agent_rows import AgentLook
 from perdure.store.transcripts import Line, make_message
 
@@ -77,6 +77,8 @@ class Prepared:
     request: ModelRequest | None = None
     told: Told | None = None
     written: Written = field(default_factory=lambda: Written(0))
+    most_calls: int = MOST_CALLS
+    """So many of the answer's calls may run; the others are told that they do not."""
 
 
 class ModelActivities:
@@ -187,7 +189,8 @@ class ModelActivities:
             tools=tools,
             answer_schema=spec.answer if spec.answer and not tools else None,
         )
-        return Prepared(request=request, told=told, written=written)
+        most = _most_calls(look.row.spent, steering.limits(spec.limits))
+        return Prepared(request=request, told=told, written=written, most_calls=most)
 
     def _why_not(self, question: TurnInput, look: AgentLook, spec: AgentSpec, steering: Steering) -> TurnResult | None:
         """Why no model is asked now; ``None``: it may be."""
@@ -224,7 +227,7 @@ class ModelActivities:
         calls = tuple(
             self._header(question.turn, number, position, part) for position, part in enumerate(message.calls)
         )
-        told = prepared.told
+        told, most = prepared.told, prepared.most_calls
         assert prepared.request is not None and told is not None
         record = TurnRecord(
             turn=question.turn,
@@ -238,15 +241,18 @@ class ModelActivities:
             cost_microdollars=answer.cost_microdollars,
             notes=answer.notes[:20],
             delivered=prepared.written.delivered,
-            result=TurnResult(number=number + 1 + len(calls), calls=calls[:MOST_CALLS], summarize=told.summarize),
+            result=TurnResult(number=number + 1 + len(calls), calls=calls[:most], summarize=told.summarize),
         )
         line = Line(number, f"turn/{question.turn}", message)
-        extra = [self._refuse_call(question, header, message.calls[header.position]) for header in calls[MOST_CALLS:]]
+        extra = [self._refuse_call(question, header, message.calls[header.position], most) for header in calls[most:]]
         return self._desk.agents.end_turn(question.agent_id, record, line, extra, at=now()).result
 
     @staticmethod
-    def _refuse_call(question: TurnInput, header: CallHeader, part: CallPart) -> Line:
-        text = f"Not run: an answer may ask for {MOST_CALLS} calls at most. Ask for this one again."
+    def _refuse_call(question: TurnInput, header: CallHeader, part: CallPart, most: int) -> Line:
+        why = f"an answer may ask for {MOST_CALLS} calls at most. Ask for this one again."
+        if most < MOST_CALLS:
+            why = f"your limit left {most} calls, and this answer asked for more. A person may give more."
+        text = f"Not run: {why}"
         result = ResultPart(call_id=part.id, name=part.name, status="error", text=text)
         key = f"call/{question.turn}/{header.position}"
         message = make_message(f"{question.agent_id}#{key}", result, role="tool", source="perdure")
@@ -257,6 +263,11 @@ class ModelActivities:
         limit = {"limit": tool.spec.limit_seconds} if tool else {}
         place = {"turn": turn, "position": position, "number": answer + 1 + position, "answer": answer}
         return CallHeader(**place, **limit)
+
+
+def _most_calls(spent: Spent, limits: Limits) -> int:
+    """How many calls of one answer may run: all of them fit into what is left."""
+    return next((count for count in range(MOST_CALLS, 0, -1) if may_call(spent, limits, count) is None), 0)
 
 
 def _unanswered(question: TurnInput, look: AgentLook) -> str:

@@ -13,7 +13,7 @@ from perdure.contracts.http import JobView
 from perdure.contracts.job import JobPhase
 from perdure.contracts.messages import Message
 from perdure.testing.model_server import model_server
-from tests.agents.kit import TEMPLATES, Office, configure, make_repository, wait_until, write
+from tests.agents.kit import TEMPLATES, Office, configure, make_repository, read, wait_until, write
 from tests.agents.looking import left_in, processes, said_to_temporal
 from tests.support.installation import Installation, installation
 
@@ -61,6 +61,7 @@ STORIES: dict[str, Turns] = {
     "silence": [READ_BOARD, READ_BOARD, READ_BOARD, NOTE, DONE],
     "dying": [board("hang"), NOTE, DONE],
     "losing": [{"calls": [FOR_EVER]}, WAIT, NOTE, DONE],
+    "counting": [{"calls": [read("NOTE")] * 15}],
     "telling": [board("word"), board("break"), NOTE, DONE],
 }
 
@@ -206,6 +207,14 @@ def test_running_call_that_died_with_its_worker_is_told_as_unknown(place: Office
     [late] = late_ends(place, job)
     assert "has ended: unknown" in late.text and "it was not run again" in late.text
     assert [(call.status, call.attempts) for call in place.calls(job)] == [("unknown", 2), ("ok", 1)]
+
+
+def test_calls_beyond_the_limit_never_run(place: Office) -> None:
+    """One answer cannot ask for more calls than are left; what is too much is told, and a person may give more."""
+    job = place.home.wait(begin(place, "counting"), JobPhase.paused)
+    assert "12 of 12 tool calls" in job.summary
+    assert len(place.calls(job)) == 12
+    assert ["your limit left 12 calls" in text for text in results(place, job)] == [False] * 12 + [True] * 3
 
 
 async def test_secrets_of_a_tool_are_left_nowhere(place: Office) -> None:
