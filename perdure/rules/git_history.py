@@ -88,10 +88,10 @@ def gather_history(arguments: JsonDict, context: RuleContext) -> RuleResult:
 
 
 def _find_held(repository: Repository, head: str, last: LastRelease, commits: Sequence[Commit]) -> list[str]:
-    """Short ids of those commits that the pre-release since the last final one holds."""
-    if not last.candidate_commit:
+    """Short ids of those commits that the first pre-release of the line since the last final one holds."""
+    if not last.line_commit:
         return []
-    since = set(repository.read("rev-list", head, f"^{last.candidate_commit}").decode("ascii").split())
+    since = set(repository.read("rev-list", head, f"^{last.line_commit}").decode("ascii").split())
     return [commit.short for commit in commits if commit.id not in since]
 
 

@@ -153,6 +153,8 @@ def test_a_candidate_s_line_is_released_with_the_features_that_it_holds(tmp_path
     assert ReleaseRun(path, tmp_path).propose()["version"] == "1.2.1"
     save(path, "feat: another")
     assert ReleaseRun(path, tmp_path).propose()["version"] == "1.3.0"
+    tag(path, "v1.2.1-rc.2")
+    assert ReleaseRun(path, tmp_path).propose()["version"] == "1.3.0", "the line was chosen with its first pre-release"
 
 
 def test_python_s_way_to_write_a_pre_release_is_read_among_semantic_versions(tmp_path: Path) -> None:

@@ -33,7 +33,7 @@ class Last:
     today: date | None = None
     """The day that a calendar version is made of."""
     held: frozenset[str] = frozenset()
-    """Short ids of the commits that ``candidate`` holds."""
+    """Short ids of the commits that the first pre-release of ``candidate``'s line holds: there the line was chosen."""
 
 
 @dataclass(frozen=True)

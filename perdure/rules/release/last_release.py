@@ -10,7 +10,7 @@ from perdure.rules.git_remote import RemoteState
 from perdure.rules.release.tags import (
     ReleaseTag,
     TagForm,
-    find_foreign_candidate,
+    find_foreign_candidates,
     find_release_tags,
     refuse_unmatched,
 )
@@ -31,8 +31,8 @@ class LastRelease:
     candidate: str = ""
     """Version of a reachable pre-release above it; empty when there is none."""
     finding: str = ""
-    candidate_commit: str = ""
-    """The commit of that pre-release's tag."""
+    line_commit: str = ""
+    """The commit of the first pre-release of that one's line: there somebody chose the line; the rest is counting."""
 
 
 def find_last_release(
@@ -67,15 +67,26 @@ def find_last_release(
         return _meet_unreachable(repository, head, _highest(matching, scheme), form)
     last = _highest(reached, scheme)
     found = LastRelease(last.name, last.version, _tag_commit(repository, last))
-    above = [tag for tag in reached if scheme.key(tag.version) > scheme.key(last.version)]
-    candidate = next((tag for tag in above if scheme.is_candidate(tag.version)), None)
-    foreign = find_foreign_candidate([name for name in names if f"refs/tags/{name}" in merged], form, scheme)
-    if foreign and scheme.key(foreign.version) > scheme.key(candidate.version if candidate else last.version):
-        told = f"{foreign.name} is read as the pre-release {foreign.version}; scheme='pep440' would write it so."
-        candidate, found = foreign, replace(found, finding=told)
-    if candidate is None:
+    above = _list_candidates([name for name in names if f"refs/tags/{name}" in merged], form, scheme)
+    above = [tag for tag in above if scheme.key(tag.version) > scheme.key(last.version)]
+    if not above:
         return found
-    return replace(found, candidate=candidate.version, candidate_commit=_tag_commit(repository, candidate))
+    newest = above[0]
+    first = [tag for tag in above if scheme.final(tag.version) == scheme.final(newest.version)][-1]
+    told = f"{newest.name} is read as the pre-release {newest.version}; scheme='pep440' would write it so."
+    return replace(
+        found,
+        candidate=newest.version,
+        line_commit=_tag_commit(repository, first),
+        finding="" if scheme.is_legal(form.read(newest.name)) else told,
+    )
+
+
+def _list_candidates(names: list[str], form: TagForm, scheme: VersionScheme) -> list[ReleaseTag]:
+    """Pre-releases that lead to a final version, highest first; Python's among semantic versions too."""
+    own = [tag for tag in find_release_tags(names, form, scheme) if scheme.is_candidate(tag.version)]
+    every = [*own, *find_foreign_candidates(names, form, scheme)]
+    return sorted(every, key=lambda tag: scheme.key(tag.version), reverse=True)
 
 
 def list_merged(repository: Repository, head: str) -> set[str]:

@@ -83,20 +83,19 @@ def find_release_tags(names: Iterable[str], form: TagForm, scheme: VersionScheme
     return sorted(legal, key=lambda tag: scheme.key(tag.version), reverse=True)
 
 
-def find_foreign_candidate(names: Iterable[str], form: TagForm, scheme: VersionScheme) -> ReleaseTag | None:
-    """Return the highest pre-release that Python's way writes among semantic versions (``1.0.0b2``), as a semantic one.
+def find_foreign_candidates(names: Iterable[str], form: TagForm, scheme: VersionScheme) -> list[ReleaseTag]:
+    """Return pre-releases that are written in Python's way among semantic versions (``1.0.0b2``), as semantic ones.
 
-    ``None`` for other schemes and when there is none. A project's pre-releases do not stop to be some for that.
+    Empty for other schemes. A project's pre-releases do not stop to be some for that.
     """
     pep440 = find_scheme("pep440")
-    found = [
+    return [
         ReleaseTag(name, translated)
         for name in sorted(names)
         if (version := form.read(name)) and not scheme.is_legal(version)
         if scheme.name == "semver" and pep440.is_legal(version) and pep440.is_candidate(version)
         if (translated := pep440_to_semver(version))
     ]
-    return max(found, key=lambda tag: scheme.key(tag.version), default=None)
 
 
 def guess_forms(names: Iterable[str]) -> list[tuple[TagForm, str, int]]:
