@@ -25,7 +25,7 @@ class Load:
     run: str
     turns: int
     is_held: bool = False
-    """The first answer waits until it is released: many agents begin together."""
+    """The first and the last answer wait until they are released: many agents begin together, none ends before all."""
 
     @property
     def task(self) -> str:

@@ -18,23 +18,27 @@ from perdure.testing.model_http import READ_BYTES, Connection, Reply, Request
 
 
 class Model:
-    """Answers at once, but for first answers that are held until they are released."""
+    """Answers at once, but for first and last answers of held runs: they begin together, and none ends before all."""
 
     def __init__(self, log: TextIOWrapper) -> None:
         self._log = log
-        self._released = asyncio.Event()
+        self._gates = {"/begin": asyncio.Event(), "/end": asyncio.Event()}
 
     async def handle(self, request: Request) -> Reply:
         """Answer one request of HTTP."""
-        if request.target in ("/release", "/hold"):
-            (self._released.set if request.target == "/release" else self._released.clear)()
+        if request.target == "/hold":
+            for gate in self._gates.values():
+                gate.clear()
+            return _reply({})
+        if request.target in self._gates:
+            self._gates[request.target].set()
             return _reply({})
         wanted = read_request(request.body)
         about = (f"{time.time():.6f}", wanted.turn, len(request.body), wanted.load.run, int(wanted.is_summary))
         self._log.write(" ".join(map(str, about)) + "\n")
         self._log.flush()
-        if wanted.load.is_held and wanted.turn == 0:
-            await self._released.wait()
+        if wanted.load.is_held and wanted.turn in (0, wanted.load.turns):
+            await self._gates["/end" if wanted.turn else "/begin"].wait()
         return _reply(_completion(wanted, request))
 
 

@@ -103,7 +103,6 @@ def _crowd(log: ModelLog, ours: Ours, hand: Callable[..., None], say: Callable[[
     samples.begin()
     say(f"{CROWD} agents at once by hand on Temporal")
     by_hand = measure_crowd(log, hand, [Load(new_id(), CROWD_TURNS, is_held=True) for _ in range(CROWD)])
-    log.hold()
     say(f"{CROWD} agents at once by Perdure")
     loads = [Load(new_id(), CROWD_TURNS, is_held=True) for _ in range(CROWD)]
     found = measure_crowd(log, ours.begin, loads)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import statistics
 import subprocess
 import sys
+import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
@@ -58,12 +59,19 @@ class ModelLog:
         return max((request.turn for request in self.of(run)), default=-1)
 
     def hold(self) -> None:
-        """Hold first answers again."""
-        httpx.post(f"{self.url}/hold", verify=False).raise_for_status()
+        """Hold first and last answers again."""
+        self._post("hold")
 
-    def release(self) -> None:
-        """Let the first answers go that were held."""
-        httpx.post(f"{self.url}/release", verify=False).raise_for_status()
+    def begin(self) -> None:
+        """Let the first answers go that are held."""
+        self._post("begin")
+
+    def end(self) -> None:
+        """Let the last answers go that are held."""
+        self._post("end")
+
+    def _post(self, what: str) -> None:
+        httpx.post(f"{self.url}/{what}", verify=False).raise_for_status()
 
 
 @dataclass(frozen=True)
@@ -109,13 +117,18 @@ def measure(log: ModelLog, begin: Begin, load: Load, pid: int) -> Ran:
 
 
 def measure_crowd(log: ModelLog, begin: Begin, loads: Sequence[Load]) -> float:
-    """Begin many runs together; return the seconds from there until the last of them asked its last."""
+    """Begin many runs together; return the seconds from there until the last of them asked its last.
+
+    No run ends before: what follows an agent's end (checks, a plan) is nobody's turn.
+    """
+    log.hold()
     begin(loads)
     wait_until(lambda: all(log.of(load.run) for load in loads), "all first requests", limit=300)
-    log.release()
-    released = max(log.of(load.run)[0].at for load in loads)
+    log.begin()
+    released = time.time()
     wait_until(lambda: all(log.last_turn(load.run) >= load.turns for load in loads), "all last turns", limit=600)
     ends = [next(r.at for r in log.of(load.run) if r.turn == load.turns) for load in loads]
+    log.end()
     return max(ends) - released
 
 
@@ -172,7 +185,7 @@ class Ours:
     def begin(self, loads: Sequence[Load]) -> None:
         """Start a job for each."""
         for load in loads:
-            check = ["test", "-e", "NOTE"]
+            check = ["sh", "-c", "test -e NO*"]  # its whole name in the task would look like the note to the model
             about = {"repo": str(self.repository), "name": load.run, "task": load.task, "check": check}
             self.jobs[load.run] = self.home.submit("agent", self.repository, **about)
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 import asyncio
 import json
 import logging
+import ssl
+import zlib
 from collections.abc import AsyncIterator
 
 import httpx
@@ -22,6 +24,8 @@ ANSWER_LIMIT_BYTES = 4_000_000
 _STREAM_FACTOR = 16
 """How much larger a stream may be than what it says: a token an event, a few hundred bytes each."""
 _CONNECT_SECONDS = 10.0
+_POOLS = 16
+"""Connections are kept in so many places, by the agent that asks."""
 
 logging.getLogger("httpx").setLevel(logging.WARNING)  # it notes every request
 
@@ -34,7 +38,8 @@ class Exchange:
     """Connections to models, kept open between turns. One event loop's: made there, closed there."""
 
     def __init__(self) -> None:
-        self._clients: dict[bool, httpx.AsyncClient] = {}
+        self._clients: dict[tuple[bool, int], httpx.AsyncClient] = {}
+        self._trust: ssl.SSLContext | None = None
 
     async def ask(
         self, adapter: Adapter, question: Question, key: str, limit_seconds: float, on_text: OnText | None
@@ -71,7 +76,9 @@ class Exchange:
         model = question.model
         sent = adapter.write(question)
         headers = {"content-type": "application/json", "content-length": str(sent.size_bytes), **adapter.headers(key)}
-        asked = self._client(model).stream("POST", model.url + adapter.path, content=sent.chunks(), headers=headers)
+        asked = self._client(model, question.request.agent).stream(
+            "POST", model.url + adapter.path, content=sent.chunks(), headers=headers
+        )
         async with asked as response:
             if response.status_code != 200:
                 raise await _refusal(model, response, key)
@@ -79,17 +86,23 @@ class Exchange:
                 return await _assembled(response, adapter, on_text)
             return _object(b"".join([chunk async for chunk in _capped(response, ANSWER_LIMIT_BYTES * 2)]))
 
-    def _client(self, model: ConfiguredModel) -> httpx.AsyncClient:
-        """Servers on this machine are reached without proxies, and without loading certificates (40 ms)."""
+    def _client(self, model: ConfiguredModel, agent: str) -> httpx.AsyncClient:
+        """The connections that an agent's requests go by; servers on this machine are reached without proxies.
+
+        A pool looks at every connection for each request, so one for all was 8 % of a worker's CPU with fifty agents.
+        """
         local = model.is_loopback and model.url.startswith("http:")
-        if local not in self._clients:
-            self._clients[local] = httpx.AsyncClient(
-                verify=not local,
+        place = (local, zlib.crc32(agent.encode()) % _POOLS)
+        if place not in self._clients:
+            if self._trust is None and not local:
+                self._trust = httpx.create_ssl_context()  # certificates take 40 ms to load: once, and never for local
+            self._clients[place] = httpx.AsyncClient(
+                verify=False if local or self._trust is None else self._trust,
                 trust_env=not local,
                 timeout=httpx.Timeout(None, connect=_CONNECT_SECONDS),  # the whole has a limit of its own
-                limits=httpx.Limits(max_connections=None, max_keepalive_connections=100, keepalive_expiry=30),
+                limits=httpx.Limits(max_connections=None, max_keepalive_connections=20, keepalive_expiry=30),
             )
-        return self._clients[local]
+        return self._clients[place]
 
 
 async def _refusal(model: ConfiguredModel, response: httpx.Response, key: str) -> ModelTrouble | ModelFailed:
