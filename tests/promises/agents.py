@@ -6,6 +6,7 @@ from tests.promises.kept import Kept
 
 AUTHORITY = "Least authority: an agent does what permissions and the dial allow, and reaches nothing else."
 COST = "Cost is capped: budgets are reserved before a call, unknown counts as a stop."
+APPROVED = "What was approved is what is applied."
 PROHIBITIONS = "Prohibitions survive: what is pinned is in every request."
 
 _PERMISSIONS = "perdure/policy/permissions.py"
@@ -250,5 +251,19 @@ KEPT: tuple[Kept, ...] = (
         "            connection.execute(update(agents).where(agents.c.agent_id == agent_id).values(**grown))\n",
         "",
         "tests/store/test_summaries.py::test_what_a_summary_may_cost_is_counted_before_it_is_made",
+    ),
+    Kept(
+        APPROVED,
+        "activities/checkpointing.py",
+        "        if not earlier or earlier[-1].number != wanted.seen or (target is None and wanted.to):\n",
+        "        if not earlier:\n",
+        "tests/agents/test_checkpoints.py::test_rewind_binds_to_what_was_seen",
+    ),
+    Kept(
+        APPROVED,
+        "perdure/workspace/checkpoints.py",
+        "            if found != old:\n",
+        "            if False:\n",
+        "tests/workspace/test_checkpoints.py::test_newer_work_is_not_lost_by_going_back",
     ),
 )
