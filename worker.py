@@ -53,7 +53,7 @@ from perdure.runtime.imports import Late
 from perdure.runtime.journal import JournalInterceptor, fail_predecessors
 from perdure.runtime.renderer import Renderer
 from perdure.scratch import sweep_scratch
-from perdure.settings import Settings, read_named_tools, read_secret
+from perdure.settings import Settings, read_named, read_named_tools, read_secret
 from perdure.store.agents import Agents
 from perdure.store.blobs import BlobStore
 from perdure.store.checkpoints import CheckpointLog
@@ -84,7 +84,8 @@ def build_activities(
     client: Client, settings: Settings, ledger: Ledger, renderer: Renderer
 ) -> list[Callable[..., Any]]:
     """Every activity, with its ports."""
-    blobs, effects, rules = BlobStore(settings.blobs), default_effects(), RULES
+    blobs, rules = BlobStore(settings.blobs), RULES
+    effects = default_effects(read_named(settings, "effects"))  # what they name and is not there, is said now
     agent_tools: Late[Tool] = Late(functools.partial(open_tools, settings))
     if read_named_tools(settings):
         agent_tools.load()  # what settings name and is not there, is said at the start

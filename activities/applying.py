@@ -19,7 +19,7 @@ from perdure.contracts.application import EffectInput, EffectOutcome, EffectStat
 from perdure.contracts.base import JsonDict
 from perdure.contracts.plan import Inverse, Plan, PlannedEffect, read_plan
 from perdure.effects.base import Blobs, Effect, EffectContext, Found, Probe, settle_of
-from perdure.errors import EffectFailed, EffectUnknown, EffectWaiting, Refused
+from perdure.errors import EffectFailed, EffectNotBegun, EffectUnknown, EffectWaiting, Refused
 from perdure.store.ledger import Ledger
 from perdure.store.rows import IntentRow, TargetBusy
 from perdure.store.trouble import StoreTrouble
@@ -240,8 +240,8 @@ class Applier:
         probe = deed.effect.probe(deed.body, context)
         if probe.found is Found.done:
             return self._verify(deed, context, {}, f"done in spite of: {error}")
-        proven = probe.found is Found.not_done and (
-            isinstance(error, EffectFailed) or not settle_of(deed.effect, deed.body)
+        proven = isinstance(error, EffectNotBegun) or (
+            probe.found is Found.not_done and (isinstance(error, EffectFailed) or not settle_of(deed.effect, deed.body))
         )
         if proven and not isinstance(error, EffectUnknown) and not self._must_pause(deed):
             return self._finish(deed, "failed", str(error), {})
@@ -337,6 +337,7 @@ class Applier:
                 runner=GroupRunner(self._locks / name if deed else scratch / name, note),
                 now=_now(),
                 secrets=self._secrets(planned.ways_out),
+                key=deed.key if deed else "",
             )
         finally:
             shutil.rmtree(scratch, ignore_errors=True)

@@ -32,6 +32,13 @@ class Deed:
         """File name of the target's lock."""
         return hashlib.sha256(self.planned.target.encode()).hexdigest() + ".lock"
 
+    @property
+    def key(self) -> str:
+        """Names this effect in this direction to others: the same for every attempt, in 32 hex digits."""
+        question = self.question
+        named = f"{question.application_id}/{question.index}/{question.direction}"
+        return hashlib.sha256(f"perdure.key/1:{named}".encode()).hexdigest()[:32]
+
     def begin(self) -> BeginEffect:
         """What the ledger is asked before it starts."""
         question = self.question

@@ -24,8 +24,8 @@ from perdure.store.rows import IntentRow
 RETENTION = timedelta(days=30)
 """How long Temporal keeps a closed history."""
 
-NOT_LOOKED_AT = frozenset({"shell.run", "agent.call"})
-"""Kinds whose probe is a command of a template or a tool of an agent: an audit runs none."""
+NOT_LOOKED_AT = frozenset({"shell.run", "agent.call", "http.request", "sql.execute"})
+"""Kinds whose probe a template wrote, or a tool of an agent is: an audit runs none, and has no secrets for them."""
 
 ASKED_FOR_ONE_JOB = frozenset({"git.push"})
 """Kinds whose probe asks another machine: not for every job that ever was."""
@@ -123,7 +123,7 @@ class Auditor:
             return bool(self._ledger.job(job_id).undone_by)
 
         def look(row: IntentRow) -> str:
-            if row.kind in NOT_LOOKED_AT or was_taken_back(row.job_id):
+            if row.kind in NOT_LOOKED_AT or row.kind not in self._effects or was_taken_back(row.job_id):
                 return ""
             if job is None and row.kind in ASKED_FOR_ONE_JOB:
                 return ""

@@ -22,6 +22,7 @@ from perdure.contracts.http import (
     CancelRequest,
     DecideAnswer,
     DecideRequest,
+    EffectKindView,
     EventPage,
     Health,
     JobView,
@@ -39,6 +40,7 @@ from perdure.contracts.http import (
 from perdure.contracts.job import AdmitInput, JobPhase, JobSpec
 from perdure.contracts.watching import LiveView
 from perdure.deciding import Decider
+from perdure.effect_listing import describe_effects
 from perdure.errors import Conflict, NotFound, SetupError, UserError
 from perdure.intake import Intake
 from perdure.policy.authorize import Principal, Right, authorize
@@ -89,6 +91,7 @@ class Client:
         messenger: Messenger,
         texts: LiveTexts,
         tools: Callable[[], list[ToolView]] = describe_tools,
+        kinds: Callable[[], list[EffectKindView]] = describe_effects,
         is_embedded: bool = True,
         now: Callable[[], datetime] = lambda: datetime.now(UTC),
     ) -> None:
@@ -97,6 +100,7 @@ class Client:
         self.intake = intake
         self.messenger = messenger
         self.tools = tools
+        self.kinds = kinds
         self.now = now
         self._blobs = blobs
         self._decider = decider

@@ -74,6 +74,10 @@ class EffectFailed(PerdureError):
     """An effect refused to happen and is known not to have happened: what was done before is taken back."""
 
 
+class EffectNotBegun(EffectFailed):
+    """An effect proves by itself that it did not happen (nothing was sent, all was rolled back): no probe has to."""
+
+
 class EffectUnknown(PerdureError):
     """Whether an effect happened cannot be known: a person looks and resolves it."""
 

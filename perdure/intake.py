@@ -14,7 +14,6 @@ from perdure.contracts.base import JsonDict
 from perdure.contracts.http import SubmitRequest, TemplateView
 from perdure.contracts.job import JobSpec
 from perdure.contracts.template import Template
-from perdure.effects.base import Effect
 from perdure.errors import Refused, UserError
 from perdure.policy.inputs import resolve_inputs
 from perdure.policy.template_tools import named_tools
@@ -53,6 +52,10 @@ FindTools = Callable[[Collection[str]], Collection[str]]
 """Gives the names of the tools that there are; told which ones are asked for, since finding users' takes a while."""
 
 
+FindKinds = Callable[[Collection[str]], Mapping[str, bool]]
+"""Gives the kinds of effect that there are, and whether each always has an inverse; told which are asked for."""
+
+
 class Intake:
     """Makes jobs from requests, and looks at templates. ``trust`` is the ledger."""
 
@@ -63,7 +66,7 @@ class Intake:
         renderer: Rendering,
         *,
         rules: Mapping[str, Rule],
-        effects: Mapping[str, Effect],
+        effects: FindKinds,
         tools: FindTools,
     ) -> None:
         self._tools = tools
@@ -71,7 +74,7 @@ class Intake:
         self._trust = trust
         self._renderer = renderer
         self._rules = rules
-        self._effects = {kind: effect.always_reversible for kind, effect in effects.items()}
+        self._effects = effects
 
     def prepare(self, request: SubmitRequest, requester: str) -> Prepared:
         """Return the job that ``request`` asks for. The same request in the same world gives the same job.
@@ -120,7 +123,8 @@ class Intake:
     def _check(self, template: Template) -> None:
         rules = {name: rule.shape for name, rule in self._rules.items()}
         tools = self._tools(named_tools(template))
-        check_template(template, rules=rules, effects=self._effects, tools=tools)
+        kinds = self._effects({step.effect for step in template.apply})
+        check_template(template, rules=rules, effects=kinds, tools=tools)
 
 
 def _say_untrusted(entry: CatalogEntry, *, edited: bool) -> str:

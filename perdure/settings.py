@@ -69,7 +69,7 @@ class Settings:
 
     @property
     def config(self) -> Path:
-        """What is too much for variables, in TOML: models and tools. :func:`read_config` reads it when first needed."""
+        """What is too much for variables: models, tools, effects. :func:`read_config` reads it when first needed."""
         return self.config_file or self.data / "config.toml"
 
     @property
@@ -158,22 +158,27 @@ def read_config(settings: Settings, table: str) -> dict[str, Any]:
     return found
 
 
-def read_named_tools(settings: Settings) -> tuple[str, ...]:
-    """Return users' tools as ``name@version`` of an entry point each, in the file's order: ``[tools]``, name = version.
+def read_named(settings: Settings, table: str) -> tuple[str, ...]:
+    """Return users' ``tools`` or ``effects`` as ``name@version`` of an entry point each, in the file's order.
 
-    No tool that is not named there is ever imported.
+    ``table`` of the settings file holds name = version. Nothing that is not named there is ever imported.
 
     Raises:
         SetupError: the file cannot be read, or a version is no text.
     """
-    found = read_config(settings, "tools")
+    found = read_config(settings, table)
     for name, version in found.items():
         if not isinstance(version, str) or not version:
             raise SetupError(
-                f"[tools] in {settings.config}: {name} is {version!r}; expected the version to load, as text: "
+                f"[{table}] in {settings.config}: {name} is {version!r}; expected the version to load, as text: "
                 f'{name} = "1.4.0".'
             )
     return tuple(f"{name}@{version}" for name, version in found.items())
+
+
+def read_named_tools(settings: Settings) -> tuple[str, ...]:
+    """Return users' tools, as :func:`read_named` says."""
+    return read_named(settings, "tools")
 
 
 def read_secret(settings: Settings, name: str) -> str | None:

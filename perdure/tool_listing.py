@@ -5,17 +5,13 @@ The API holds the key that signs decisions; the worker, which runs tools, does n
 
 from __future__ import annotations
 
-import subprocess
-import sys
 from collections.abc import Collection, Sequence
 
-from pydantic import TypeAdapter, ValidationError
-
-from perdure.contracts.http import Problem, ToolView
+from perdure.contracts.http import ToolView
+from perdure.describing import describe_apart
 from perdure.errors import SetupError, UserError
 from perdure.settings import Settings, read_named_tools
 
-_LIMIT_SECONDS = 25
 _MODULE = "perdure.tools.describe"
 
 
@@ -49,18 +45,4 @@ def describe_tools(named: Sequence[str] = ()) -> list[ToolView]:
     Raises:
         SetupError: one cannot be loaded; says which and what to do.
     """
-    argv = [sys.executable, "-P", "-E", "-m", _MODULE, *named]
-    try:
-        ended = subprocess.run(argv, env={}, cwd="/", capture_output=True, timeout=_LIMIT_SECONDS, check=False)
-    except subprocess.TimeoutExpired:
-        raise SetupError(
-            f"Loading tools did not end within {_LIMIT_SECONDS} s. Look at [tools] in the settings file."
-        ) from None
-    try:
-        if ended.returncode == 0:
-            return TypeAdapter(list[ToolView]).validate_json(ended.stdout)
-        problem = Problem.model_validate_json(ended.stdout)
-    except ValidationError:
-        said = ended.stderr.decode("utf-8", "replace").strip()[-500:]
-        raise SetupError(f"Tools could not be described (exit code {ended.returncode}): {said}") from None
-    raise SetupError(problem.message)
+    return describe_apart(_MODULE, "tools", ToolView, named)

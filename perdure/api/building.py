@@ -14,6 +14,7 @@ from perdure.auditing import Auditor
 from perdure.catalog import Catalog
 from perdure.client import Client
 from perdure.deciding import Decider
+from perdure.effect_listing import find_kinds, list_effects
 from perdure.effects.base import Effect
 from perdure.errors import SetupError
 from perdure.intake import Intake, Rendering
@@ -48,7 +49,8 @@ def make_client(
     reader = Reader(ledger, blobs, keys)
     messenger = Messenger(partial(connect, settings, role="api"), limit=patience)
     catalog = Catalog(application.root() / "templates" / "jobs", settings.templates_folder)
-    intake = Intake(catalog, ledger, renderer, rules=rules, effects=effects, tools=partial(find_tools, settings))
+    kinds = partial(find_kinds, settings, effects)
+    intake = Intake(catalog, ledger, renderer, rules=rules, effects=kinds, tools=partial(find_tools, settings))
     return Client(
         ledger=ledger,
         blobs=blobs,
@@ -59,6 +61,7 @@ def make_client(
         messenger=messenger,
         texts=LiveTexts(settings.live),
         tools=partial(list_tools, settings),
+        kinds=partial(list_effects, settings),
         is_embedded=settings.is_embedded,
     )
 

@@ -7,7 +7,16 @@ from pydantic import Field
 
 from perdure.api.asking import Asked, Asking
 from perdure.contracts.base import Contract
-from perdure.contracts.http import AuditReport, Health, KeyView, PassphraseRequest, TokenRequest, TokenView, ToolView
+from perdure.contracts.http import (
+    AuditReport,
+    EffectKindView,
+    Health,
+    KeyView,
+    PassphraseRequest,
+    TokenRequest,
+    TokenView,
+    ToolView,
+)
 
 router = APIRouter()
 
@@ -38,6 +47,12 @@ async def show_health(client: Asked, principal: Asking) -> Health:
 async def list_tools(client: Asked, principal: Asking) -> list[ToolView]:
     """The tools that agents may be given, shipped ones first."""
     return await client.read(principal, client.tools)
+
+
+@router.get("/effects")
+async def list_effects(client: Asked, principal: Asking) -> list[EffectKindView]:
+    """The kinds of effect that templates may name, shipped ones first."""
+    return await client.read(principal, client.kinds)
 
 
 @router.get("/tokens")

@@ -63,6 +63,7 @@ COMMANDS: Sections = {
         "models": Entry("perdure.cli.models:models", "List and test models; serve a scripted one."),
         "templates": Entry("perdure.cli.templates:templates", "List, show, validate and trust templates."),
         "tools": Entry("perdure.cli.tools:tools", "List the tools that agents may be given."),
+        "effects": Entry("perdure.cli.effects:effects", "List the kinds of change that templates may name."),
         "tokens": Entry("perdure.cli.tokens:tokens", "Make and revoke tokens for other clients."),
         "key": Entry("perdure.cli.key:key", "Protect the key that signs your decisions."),
         "completion": Entry("perdure.cli.completion:completion", "Print tab completion for your shell."),
@@ -92,6 +93,13 @@ APPROVALS: Sections = {
         "list": Entry("perdure.cli.approvals:list_approvals", "List what stands approved, and its uses."),
         "add": Entry("perdure.cli.approvals:add_approval", "Let calls like one that was asked about go."),
         "revoke": Entry("perdure.cli.approvals:revoke_approval", "Take a standing approval back."),
+    }
+}
+
+EFFECTS: Sections = {
+    "Commands": {
+        "list": Entry("perdure.cli.effects:list_effects", "List kinds of effect and how they are undone."),
+        "show": Entry("perdure.cli.effects:show_effect", "Show one kind: what a step of it takes."),
     }
 }
 
@@ -126,5 +134,5 @@ AUDIT: Sections = {
     }
 }
 
-EVERY_MAP: tuple[Sections, ...] = (COMMANDS, TEMPLATES, TOOLS, APPROVALS, TOKENS, KEY, MODELS, AUDIT)
+EVERY_MAP: tuple[Sections, ...] = (COMMANDS, TEMPLATES, TOOLS, EFFECTS, APPROVALS, TOKENS, KEY, MODELS, AUDIT)
 """All maps there are, for the reference and the tests."""

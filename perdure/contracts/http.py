@@ -270,6 +270,24 @@ class ToolView(Contract):
     limit_seconds: int
 
 
+class EffectKindView(Contract):
+    """One kind of effect that a template's apply steps may name."""
+
+    kind: str
+    version: int
+    """Another version never applies a plan of this one."""
+    about: str
+    takes: str
+    """What a step of it says: ``with``, ``probe``, ``undo``."""
+    always_reversible: bool
+    """Its undo is built in; else the step declares one, or says why there is none."""
+    settle_seconds: int
+    parks: bool
+    """Somebody outside finishes it."""
+    origin: str
+    """``perdure``, or entry point and version of the package that brings it."""
+
+
 class ValidateRequest(Contract):
     """Check a template's text."""
 

@@ -114,6 +114,8 @@ class EffectContext:
     now: datetime
     secrets: Mapping[str, str] = field(default_factory=dict)
     """Values by name, only those that the effect's body names."""
+    key: str = ""
+    """The same for every attempt at one effect in one direction, and for nothing else. Empty where nothing is done."""
 
 
 @dataclass(frozen=True)

@@ -33,6 +33,10 @@ class NoAnswer(EffectUnknown):
     """A server did not answer, or not so that it says anything: what it has done cannot be known."""
 
 
+class NotSent(NoAnswer):
+    """No connection came about: nothing was sent, so nothing was done."""
+
+
 class TooBusy(NoAnswer):
     """A server says when to come back, and that is too late."""
 
@@ -66,9 +70,20 @@ class Http:
     """Asks until a deadline. Follows no redirect: a token must not be led to a host that nobody has approved."""
 
     def __init__(
-        self, hosts: Sequence[str], limit: timedelta, *, headers: Mapping[str, str], hidden: Sequence[str] = ()
+        self,
+        hosts: Sequence[str],
+        limit: timedelta,
+        *,
+        headers: Mapping[str, str],
+        hidden: Sequence[str] = (),
+        choose: Callable[[str], str] | None = None,
     ) -> None:
-        """``hosts``: ``host`` or ``host:port`` of every place it may ask. ``hidden``: texts that no error repeats."""
+        """``hosts``: ``host`` or ``host:port`` of every place it may ask. ``hidden``: texts that no error repeats.
+
+        ``choose`` gives the address to connect to for a URL and refuses those that must not be reached; without it the
+        system's resolver is asked. Behind a proxy the proxy resolves.
+        """
+        self._choose = choose
         self._hosts = tuple(hosts)
         self._deadline = time.monotonic() + limit.total_seconds()
         self._headers = {"User-Agent": "perdure", **headers}
@@ -153,12 +168,18 @@ class Http:
             raise NoAnswer(f"{place_of(url)} was not asked: the limit is met")
         limits = httpx.Timeout(left, connect=min(left, _CONNECT_SECONDS))
         how: dict[str, Any] = {"timeout": limits, "trust_env": False, "proxy": proxy_for(url)}
+        if urlsplit(url).scheme == "http" and not how["proxy"]:
+            how["verify"] = False  # no TLS here, no redirect to it: reading the certificates costs 30 ms a request
+        sent: dict[str, Any] = {"content": body, "headers": dict(headers)}
+        if self._choose and not how["proxy"]:
+            url, sent = _pinned(url, self._choose(url), sent)
         try:
-            with httpx.Client(**how) as client, client.stream(method, url, content=body, headers=headers) as stream:
+            with httpx.Client(**how) as client, client.stream(method, url, **sent) as stream:
                 yield stream
         except (httpx.HTTPError, httpx.InvalidURL, OSError) as error:
             said = self.clean(str(error)) or type(error).__name__
-            raise NoAnswer(f"{place_of(url)} does not answer: {said}") from None
+            kind = NotSent if isinstance(error, httpx.ConnectError | httpx.ConnectTimeout) else NoAnswer
+            raise kind(f"{sent['headers'].get('Host', place_of(url))} does not answer: {said}") from None
 
     def _judge(self, method: str, url: str, answer: Answer) -> Answer:
         if answer.status >= 500:
@@ -167,6 +188,19 @@ class Http:
             where = self.clean(answer.headers.get("location", "elsewhere"))
             raise EffectFailed(f"{url} has moved to {where}. Redirects are not followed: name the new place.")
         return answer
+
+
+def _pinned(url: str, address: str, sent: dict[str, Any]) -> tuple[str, dict[str, Any]]:
+    """The same request to exactly ``address``: nothing resolves the name again; TLS still asks for the host's name."""
+    parts = urlsplit(url)
+    host = f"[{address}]" if ":" in address else address
+    place = host if parts.port is None else f"{host}:{parts.port}"
+    headers = {**sent["headers"], "Host": place_of(url)}
+    return parts._replace(netloc=place).geturl(), {
+        **sent,
+        "headers": headers,
+        "extensions": {"sni_hostname": parts.hostname},
+    }
 
 
 def _pause_of(answer: Answer) -> float | None:

@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-import os
 import sys
 
-from pydantic import TypeAdapter
-
 from perdure.contracts.agent_ports import Tool
-from perdure.contracts.http import Problem, ToolView
-from perdure.errors import SetupError
+from perdure.contracts.http import ToolView
+from perdure.describing import write_description
 from perdure.tools.registry import default_tools
 
 
@@ -30,20 +27,8 @@ def describe(tool: Tool) -> ToolView:
 
 
 def main(named: list[str]) -> int:
-    """Write the listing to the real stdout; what a package prints while it is imported goes to stderr."""
-    answer = os.fdopen(os.dup(1), "wb")
-    os.dup2(2, 1)
-    try:
-        views = [describe(tool) for tool in default_tools(named).values()]
-    except SetupError as error:
-        answer.write(
-            Problem(kind="SetupError", message=error.message, exit_code=error.exit_code).model_dump_json().encode()
-        )
-        answer.close()
-        return 1
-    answer.write(TypeAdapter(list[ToolView]).dump_json(views))
-    answer.close()
-    return 0
+    """Write the listing."""
+    return write_description(ToolView, lambda: [describe(tool) for tool in default_tools(named).values()])
 
 
 if __name__ == "__main__":

@@ -2,24 +2,18 @@
 
 from __future__ import annotations
 
-import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from importlib.metadata import EntryPoint, entry_points
 from typing import Any, get_args
 
 from perdure.contracts.agent import EffectClass
 from perdure.contracts.agent_ports import Tool
+from perdure.entries import load_named
 from perdure.errors import SetupError
 from perdure.policy.names import suggest
 from perdure.settings import Settings, read_named_tools
 from perdure.tools.base import ModelTool
 from perdure.tools.guard import guard_tools
-
-GROUP = "perdure.tools"
-"""Entry points of users' tools."""
-
-_NAMED = re.compile(r"([A-Za-z0-9][A-Za-z0-9._-]*)@(\S+)")
 
 
 def shipped_tools() -> tuple[ModelTool[Any], ...]:
@@ -105,39 +99,12 @@ def open_tools(settings: Settings) -> dict[str, Tool]:
 
 def load_entry(named: str) -> list[Tool]:
     """Import the tools of one entry point, exactly in the version that was named. Raises ``SetupError``."""
-    match = _NAMED.fullmatch(named)
-    if match is None:
-        raise SetupError(f'[tools]: {named!r} names no tools; expected a name and its version, acme = "1.4.0".')
-    name, version = match.groups()
-    entry = _find(name)
-    installed = entry.dist.version if entry.dist else ""
-    if installed != version:
-        raise SetupError(
-            f"[tools] names {named}, and {name} is installed in version {installed or 'unknown'}. Look at what "
-            f"changed, then name {installed} or install {version}."
-        )
-    try:
-        loaded = entry.load()
-    except Exception as error:
-        raise SetupError(f"[tools]: {named} cannot be imported ({type(error).__name__}: {error}).") from error
-    tools = list(loaded) if isinstance(loaded, Iterable) else [loaded]
+    tools, origin, where = load_named("tools", named)
     if not tools or not all(_is_tool(tool) for tool in tools):
         raise SetupError(
-            f"[tools]: {named} ({entry.value}) gives no tools; expected a function with @tool, or a list of them."
+            f"[tools]: {named} ({where}) gives no tools; expected a function with @tool, or a list of them."
         )
-    return [_from(tool, f"{name} {version}") for tool in tools]
-
-
-def _find(name: str) -> EntryPoint:
-    there = list(entry_points(group=GROUP))
-    found = [entry for entry in there if entry.name == name]
-    if not found:
-        names = suggest(name, {entry.name for entry in there}, "entry points")
-        raise SetupError(f"[tools]: no installed package brings tools called {name!r}.{names}")
-    if len(found) > 1:
-        packages = ", ".join(sorted(entry.dist.name for entry in found if entry.dist))
-        raise SetupError(f"[tools]: several packages bring tools called {name!r} ({packages}). Remove all but one.")
-    return found[0]
+    return [_from(tool, origin) for tool in tools]
 
 
 def _is_tool(tool: object) -> bool:

@@ -32,6 +32,7 @@ ROUTES: dict[str, tuple[str, Ask]] = {
     "agents": ("read", lambda c, job: c.get("/v1/agents", params={"ref": job})),
     "steer": ("decide", lambda c, job: c.post("/v1/steer", params={"ref": job}, json=STEERING)),
     "tools": ("read", lambda c, job: c.get("/v1/tools")),
+    "effects": ("read", lambda c, job: c.get("/v1/effects")),
     "artifacts": ("read", lambda c, job: c.get("/v1/artifacts", params={"ref": job})),
     "blob": ("read", lambda c, job: c.get(f"/v1/blobs/{DIGEST}", params={"size": 1, "ref": job})),
     "templates": ("read", lambda c, job: c.get("/v1/templates", params={"folder": "/"})),

@@ -13,7 +13,7 @@ import click
 import pytest
 
 from perdure.cli import codes
-from perdure.cli.catalog import AUDIT, COMMANDS, EVERY_MAP, KEY, MODELS, TEMPLATES, TOKENS, TOOLS, Entry
+from perdure.cli.catalog import AUDIT, COMMANDS, EFFECTS, EVERY_MAP, KEY, MODELS, TEMPLATES, TOKENS, TOOLS, Entry
 from perdure.cli.lazy import LazyGroup, TeachingCommand, load
 from tests.cli.conftest import Ended
 
@@ -23,7 +23,15 @@ Call = Callable[..., Ended]
 def entries() -> dict[str, Entry]:
     """Every command by the words that call it."""
     found = {name: entry for part in COMMANDS.values() for name, entry in part.items()}
-    groups = {"models": MODELS, "templates": TEMPLATES, "tools": TOOLS, "tokens": TOKENS, "key": KEY, "audit": AUDIT}
+    groups = {
+        "models": MODELS,
+        "templates": TEMPLATES,
+        "tools": TOOLS,
+        "effects": EFFECTS,
+        "tokens": TOKENS,
+        "key": KEY,
+        "audit": AUDIT,
+    }
     for group, sections in groups.items():
         found |= {f"{group} {name}": entry for part in sections.values() for name, entry in part.items()}
     return found

@@ -68,7 +68,7 @@ def main(data: Path, patience: timedelta) -> None:
 
     opened = Ledger.open
     effects = {kind: Wrapped(effect, effect_name(kind), holder) for kind, effect in default_effects().items()}
-    worker.default_effects = lambda: effects
+    worker.default_effects = lambda _named: effects
     worker.Ledger = type("Opened", (), {"open": staticmethod(open_ledger)})
     settings = read_settings(data=data)
     worker.main(settings, functools.partial(tell_ready, settings, WORKER))

@@ -96,7 +96,7 @@ def main(data: Path, point: str) -> None:
     worker.open_tools = lambda _settings: tools
     worker.Agents = lambda database: Wrapped(Agents(database), lambda method, _args: f"agents.{method}", killer)
     open_ledger = Ledger.open
-    worker.default_effects = lambda: effects
+    worker.default_effects = lambda _named: effects
     worker.Ledger = type(
         "Opened", (), {"open": staticmethod(lambda url: Wrapped(open_ledger(url), ledger_name, killer))}
     )

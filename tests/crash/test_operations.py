@@ -1,0 +1,102 @@
+"""A worker that dies anywhere while an operation is applied or taken back: each effect happens once."""
+
+from __future__ import annotations
+
+import sqlite3
+import uuid
+from collections.abc import Iterator
+from contextlib import closing
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+from perdure.contracts.http import JobView
+from tests.crash.points import apply_points, kinds_of, undo_points
+from tests.support.installation import Installation
+from tests.support.records import Records, serve_records
+
+SAMPLE = 9
+"""Every ninth point runs in the ordinary tests; all of them in ``make torture``."""
+
+KINDS = kinds_of("operations")
+BACK = [kind for kind in KINDS if kind != "sqlite.backup"]
+
+
+@dataclass(frozen=True)
+class Operation:
+    """A database, a service and a link."""
+
+    name: str
+    folder: Path
+    records: Records
+
+    def start(self, home: Installation) -> JobView:
+        """Submit the job."""
+        return home.run("operations", self.folder, name=self.name, folder=str(self.folder), url=self.records.url)
+
+    def orders(self, file: Path) -> list[str]:
+        """What a database file holds."""
+        with closing(sqlite3.connect(file)) as connection:
+            return [row[0] for row in connection.execute("SELECT name FROM orders")]
+
+    def assert_applied_once(self) -> None:
+        """Each effect is there once, and the backup is of before."""
+        assert self.orders(self.folder / "orders.db") == [self.name]
+        backups = [file for file in self.folder.glob("*.db") if file.name != "orders.db"]
+        assert [self.orders(file) for file in backups] == [[]]
+        assert self.records.held == {self.name: {"state": "active"}}
+        assert len(self.records.asked("PUT")) <= 2, "sent again only when it was proven not done"
+        assert (self.folder / "current").readlink() == Path("green")
+        assert [file.name for file in self.folder.iterdir() if file.name.startswith(".perdure-")] == []
+
+    def assert_taken_back(self) -> None:
+        """Everything is as before, but for the backup."""
+        assert self.orders(self.folder / "orders.db") == []
+        assert self.records.held == {}
+        assert (self.folder / "current").readlink() == Path("blue")
+
+
+@pytest.fixture
+def operation(tmp_path: Path) -> Iterator[Operation]:
+    """One of its own for each test."""
+    for name in ("blue", "green"):
+        (tmp_path / name).mkdir()
+    (tmp_path / "current").symlink_to("blue")
+    with closing(sqlite3.connect(tmp_path / "orders.db")) as connection:
+        connection.execute("CREATE TABLE orders (name text)")
+    with serve_records() as records:
+        yield Operation(uuid.uuid4().hex[:8], tmp_path, records)
+
+
+def _sweep(points: list[str]) -> list[object]:
+    return [
+        pytest.param(point, id=point, marks=[] if number % SAMPLE == 0 else [pytest.mark.torture])
+        for number, point in enumerate(points)
+    ]
+
+
+@pytest.mark.parametrize("point", _sweep(apply_points(KINDS)))
+def test_operation_killed_anywhere_is_applied_once(home: Installation, operation: Operation, point: str) -> None:
+    """Killed at any step of any effect, the job ends applied and each effect happened once."""
+    with home.dying_worker(point):
+        job = operation.start(home)
+        home.approve(job)
+        home.done(job)
+    operation.assert_applied_once()
+
+
+@pytest.mark.parametrize("point", _sweep(undo_points(BACK)))
+def test_operation_killed_while_undone_is_as_before(home: Installation, operation: Operation, point: str) -> None:
+    """Killed anywhere while it is taken back, everything ends as before."""
+    first = home.start_worker()
+    job = operation.start(home)
+    home.approve(job)
+    done = home.done(job)
+    first.kill()
+    first.wait()
+    with home.dying_worker(point):
+        undo = home.undo(done)
+        home.approve(undo)
+        home.done(undo)
+    operation.assert_taken_back()
