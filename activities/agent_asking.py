@@ -20,7 +20,7 @@ from perdure.contracts.messages import CallPart
 from perdure.contracts.plan import Envelope, Inverse, PlannedEffect, content_digest, freeze, read_plan
 from perdure.policy.permissions import BY_PERSON
 from perdure.policy.targets import targets_of
-from perdure.store.rows import BeginEffect, PlanRow
+from perdure.store.rows import BeginEffect, CallEnding, PlanRow
 
 KIND = "agent.call"
 VERSION = 1
@@ -91,13 +91,14 @@ class CallAsker:
         rule = BY_PERSON if end.outcome == "denied" else f"gate.{end.outcome}"
         return Answer(record, rule=rule, reason=end.detail or end.outcome)
 
-    def finish(self, question: CallInput, record: CallRecord, outcome: ToolOutcome) -> None:
-        """Write the receipt of a call that was approved."""
+    def ending(self, question: CallInput, record: CallRecord, outcome: ToolOutcome) -> CallEnding | None:
+        """The receipt of a call that was approved and began, written with its end; ``None``: nobody was asked."""
+        if not record.digest or not record.attempts:
+            return None
         state = _ENDS.get(outcome.status, "failed")
         plan = self._desk.ledger.plan(record.digest)
-        application = plan.gate_id
         receipt = Receipt(
-            application_id=application,
+            application_id=plan.gate_id,
             index=0,
             direction="do",
             state=state,
@@ -106,16 +107,14 @@ class CallAsker:
             result={},
             detail=outcome.summary,
         )
-        ref = self._desk.blobs.put(receipt.model_dump_json().encode())
-        self._desk.ledger.finish_effect(receipt, ref, at=now())
         closing = CloseApplicationInput(
-            application_id=application,
+            application_id=plan.gate_id,
             job_id=question.job_id,
             digest=record.digest,
             state="applied" if state == "done" else "stuck",
             detail=outcome.summary,
         )
-        self._desk.ledger.close_application(closing, at=now())
+        return CallEnding(receipt, self._desk.blobs.put(receipt.model_dump_json().encode()), closing)
 
     def beginning(self, question: CallInput, record: CallRecord, tool: Tool) -> BeginEffect | None:
         """What the ledger is asked before the call begins, in the same transaction; ``None``: nobody was asked."""

@@ -257,20 +257,16 @@ class ToolActivities:
             text = say_edited(record, outcome.text)
             late = self._desk.blobs.put_json({"text": text, "blob": outcome.blob and outcome.blob.model_dump()})
             ended = _ended(record, outcome).model_copy(update={"late": late})
-            self._close_gate(question, record, outcome)
-            return _result_of(self._desk.agents.end_late(question.agent_id, ended, at=now()))
+            ending = self._asker.ending(question, record, outcome)
+            return _result_of(self._desk.agents.end_late(question.agent_id, ended, ending, at=now()))
 
     def _end(self, question: CallInput, part: CallPart, record: CallRecord, outcome: ToolOutcome) -> CallResult:
-        """Write the end and its message in one transaction."""
+        """Write the end, its message and the receipt of what people approved in one transaction."""
         text = outcome.text if outcome.status == "denied" else say_edited(record, outcome.text)
         result = ResultPart(call_id=part.id, name=part.name, status=outcome.status, text=text, blob=outcome.blob)
-        self._close_gate(question, record, outcome)
-        line = self._line(question, part, result)
-        return _result_of(self._desk.agents.end_call(question.agent_id, _ended(record, outcome), line, at=now()))
-
-    def _close_gate(self, question: CallInput, record: CallRecord, outcome: ToolOutcome) -> None:
-        if record.digest and record.attempts:
-            self._asker.finish(question, record, outcome)
+        line, ending = self._line(question, part, result), self._asker.ending(question, record, outcome)
+        ended = self._desk.agents.end_call(question.agent_id, _ended(record, outcome), line, ending, at=now())
+        return _result_of(ended)
 
     @staticmethod
     def _line(question: CallInput, part: CallPart, result: ResultPart) -> Line:

@@ -16,12 +16,12 @@ from perdure.contracts.names import JobId
 from perdure.errors import Conflict
 from perdure.store import schema
 from perdure.store.agent_rows import AgentLook, AgentRow, agent_of, find_agent, get_agent, undelivered
-from perdure.store.arbiter import begin_effect
+from perdure.store.arbiter import begin_effect, close_application, finish_effect
 from perdure.store.chain import time_text
 from perdure.store.database import Database
 from perdure.store.events import append_event
 from perdure.store.jobs import is_final, job_row, note_job
-from perdure.store.rows import BeginEffect
+from perdure.store.rows import BeginEffect, CallEnding
 from perdure.store.summaries import Summaries, newest_summary
 from perdure.store.transcripts import (
     Line,
@@ -209,12 +209,15 @@ class Agents:
         with self._database.write() as connection:
             _write_call(connection, agent_id, record, "asked", at)
 
-    def end_call(self, agent_id: str, record: CallRecord, line: Line, *, at: datetime) -> CallRecord:
-        """Write how a call ended, with its message; an earlier end stands, and is returned."""
+    def end_call(
+        self, agent_id: str, record: CallRecord, line: Line, ending: CallEnding | None = None, *, at: datetime
+    ) -> CallRecord:
+        """Write how a call ended, with its message and its receipt; an earlier end stands, and is returned."""
         with self._database.write() as connection:
             found = find_call(connection, record.key)
             if found is not None and found.has_ended:
                 return found
+            _write_receipt(connection, ending, at)
             added = append_lines(connection, agent_id, [line], at)
             ended = record.model_copy(update={"ended_at": at})
             _write_call(connection, agent_id, ended, "denied" if ended.status == "denied" else "ended", at)
@@ -229,20 +232,23 @@ class Agents:
             if found is not None and found.has_ended:
                 return found
             running = (found or record).model_copy(update={"status": "running"})
-            append_lines(connection, agent_id, [line], at)
+            added = append_lines(connection, agent_id, [line], at)
             _write_call(connection, agent_id, running, "running", at)
+        self.transcripts.remember(agent_id, added)
         return running
 
-    def end_late(self, agent_id: str, record: CallRecord, *, at: datetime) -> CallRecord:
+    def end_late(
+        self, agent_id: str, record: CallRecord, ending: CallEnding | None = None, *, at: datetime
+    ) -> CallRecord:
         """Write how a call ended that went on; the next turn tells it. An end that is there stands, and is returned."""
-        agents = schema.agents
         with self._database.write() as connection:
             found = find_call(connection, record.key)
             if found is not None and found.has_ended:
                 return found
+            _write_receipt(connection, ending, at)
             ended = record.model_copy(update={"ended_at": at})
             _write_call(connection, agent_id, ended, "late", at)
-            connection.execute(update(agents).where(agents.c.agent_id == agent_id).values(calls=agents.c.calls + 1))
+            connection.execute(_ONE_CALL_MORE, {"agent": agent_id})
         return ended
 
     def give_up_call(self, key: str) -> None:
@@ -356,6 +362,13 @@ def _write_call(connection: Connection, agent_id: str, record: CallRecord, state
     if not connection.execute(_CHANGE_CALL, changed).rowcount:
         about = {"turn": record.turn, "position": record.position, "tool": record.tool, "state": state}
         connection.execute(_ADD_CALL, {"key": record.key, "agent_id": agent_id, "body": body, "at": at_text, **about})
+
+
+def _write_receipt(connection: Connection, ending: CallEnding | None, at: datetime) -> None:
+    """What an approved call came to, for the ledger: never without the call's own end, nor the other way round."""
+    if ending is not None:
+        finish_effect(connection, ending.receipt, ending.ref, at)
+        close_application(connection, ending.closing, at)
 
 
 def _write_end(connection: Connection, row: AgentRow, end: AgentEnd, result: BlobRef | None, at: datetime) -> None:

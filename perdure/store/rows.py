@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from datetime import datetime
 
-from perdure.contracts.application import Direction
+from perdure.contracts.application import CloseApplicationInput, Direction, Receipt
 from perdure.contracts.base import BlobRef
 from perdure.contracts.http import GateState
 from perdure.errors import Conflict, Refused
@@ -38,6 +38,16 @@ class PlanRow:
     """Job id that this plan takes back; empty for a plan that goes forward."""
     gate_id: str
     """Workflow id of its gate; empty before one was opened."""
+
+
+@dataclass(frozen=True)
+class CallEnding:
+    """What the ledger hears of an approved call's end, with the end itself."""
+
+    receipt: Receipt
+    ref: BlobRef
+    """Where the receipt lies."""
+    closing: CloseApplicationInput
 
 
 @dataclass(frozen=True)

@@ -67,6 +67,40 @@ def test_approved_call_runs_once_as_it_was_shown(place: Office) -> None:
     assert [found for found in audit["findings"] if found["severity"] not in ("ok", "expired")] == []
 
 
+POINTS = [
+    *(f"agents.{name}#1:{when}" for name in ("ask_about", "begin_call", "end_call") for when in ("before", "after")),
+    *(f"ledger.{name}#1:{when}" for name in ("record_plan", "open_gate", "close_gate") for when in ("before", "after")),
+    *(f"tool.run[shell.run]#1:{when}" for when in ("before", "after")),
+]
+SAMPLE = ("agents.ask_about#1:after", "tool.run[shell.run]#1:after")
+
+
+@pytest.mark.parametrize(
+    "point", [pytest.param(point, marks=() if point in SAMPLE else pytest.mark.torture) for point in POINTS]
+)
+def test_killed_anywhere_an_approved_call_runs_at_most_once(tmp_path: Path, point: str) -> None:
+    """However often it is asked and looked at, it runs once or its end is unknown; receipt and record agree."""
+    count = {"tool": "shell.run", "with": {"command": "echo once >> COUNTED; echo the first note > NOTE"}}
+    turns = [{"calls": [count]}, WRITE, {"text": "Done."}]
+    with model_server({"turns": turns}) as model, office(tmp_path, model) as place:
+        with place.home.dying_worker(point):
+            job = asked(place, "dying")
+            place.home.persist(f"/v1/plans/{job.digest}/decisions", {"kind": "approve", "decision_id": "yes"})
+            next_wait(place, job, job.digest)
+        [call] = place.calls(job)[:1]
+        assert call.status == (
+            "unknown"
+            if point.startswith(("tool.", "agents.begin_call#1:after")) or point == "agents.end_call#1:before"
+            else "ok"
+        )
+        [tree] = place.home.settings.workspaces.glob("agent-*/tree")
+        counted = (tree / "COUNTED").read_text() if (tree / "COUNTED").exists() else ""
+        assert counted in ("", "once\n") and (counted or call.status == "unknown")
+        with place.home.ledger() as ledger:
+            [intent] = [row for row in ledger.intents(job_id=job.job_id) if row.digest == job.digest]
+        assert (intent.state, intent.attempts) == ({"ok": "done"}.get(call.status, call.status), 1)
+
+
 def test_denied_call_never_runs_and_is_remembered(place: Office) -> None:
     """A no is told to the model with its reason; the same target is not asked about again, and the third try pauses."""
     job = asked(place, "denied")
