@@ -11,7 +11,7 @@ from functools import lru_cache
 from threading import Lock
 from typing import Any
 
-from sqlalchemy import Connection, bindparam, func, insert, or_, select
+from sqlalchemy import Connection, Executable, bindparam, func, insert, or_, select, union_all
 
 from perdure.contracts.agent_run import CallRecord, TurnRecord
 from perdure.contracts.messages import Message, Part, estimate_tokens
@@ -36,14 +36,14 @@ _NEWEST_CALLS = (
     .limit(bindparam("last"))
 )
 _CALL = select(_CALLS.c.body).where(_CALLS.c.key == bindparam("call"))
-_TOLD = (
-    select(_LINES.c.number, _LINES.c.key)
-    .where(
-        _LINES.c.agent_id == bindparam("agent"),
-        or_(*(_LINES.c.key.startswith(f"{kind}/") for kind in ("loop", "more", "say", "repair"))),
-    )
-    .order_by(_LINES.c.number)
-)
+_OF_AGENT = select(_LINES.c.number, _LINES.c.key).where(_LINES.c.agent_id == bindparam("agent"))
+_KINDS = ("loop", "more", "say", "repair")
+_TOLD: dict[bool, Executable] = {
+    # By ranges of the index on keys: one look at every message of 20 KB was 5 ms of a turn at the 400th (measured).
+    True: union_all(*(_OF_AGENT.where(_LINES.c.key > f"{kind}/", _LINES.c.key < f"{kind}0") for kind in _KINDS)),
+    # Where a collation may order otherwise than the bytes do.
+    False: _OF_AGENT.where(or_(*(_LINES.c.key.startswith(f"{kind}/") for kind in _KINDS))),
+}
 _LINE = select(_LINES.c.number, _LINES.c.key).where(
     _LINES.c.agent_id == bindparam("agent"),
     (_LINES.c.key == bindparam("line_key")) | (_LINES.c.number == bindparam("line_number")),
@@ -225,7 +225,8 @@ def late_calls(connection: Connection, agent_id: str) -> list[CallRecord]:
 
 def told_keys(connection: Connection, agent_id: str) -> list[tuple[int, str]]:
     """Return (number, key) of messages from people and from the loop itself, oldest first."""
-    return [(row.number, row.key) for row in connection.execute(_TOLD, {"agent": agent_id})]
+    told = _TOLD[connection.dialect.name == "sqlite"]
+    return sorted((row.number, row.key) for row in connection.execute(told, {"agent": agent_id}))
 
 
 def find_call(connection: Connection, key: str) -> CallRecord | None:
