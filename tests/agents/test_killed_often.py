@@ -22,7 +22,8 @@ POINTS = {
     "before the second answer is stored": "agents.end_turn#2:before",
     "after each call is stored": "agents.end_call#1:after",
     "before the second call is stored": "agents.end_call#2:before",
-    "after each file is written": "tool.run[files.write]#1:after",
+    "after the second file is written": "tool.run[files.write]#2:after",
+    "after each command has run": "tool.run[shell.run]#1:after",
 }
 """Each worker gets one step further, or one step and the half of the next."""
 
