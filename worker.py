@@ -29,6 +29,7 @@ from activities.analysis import AnalysisActivities
 from activities.applying import Applier
 from activities.checkpointing import CheckpointKeeper
 from activities.claims import ClaimActivities
+from activities.delegating import Delegator
 from activities.effects import EffectActivities
 from activities.histories import HistoryActivities
 from activities.ledger import Decisions, LedgerActivities
@@ -138,7 +139,12 @@ def build_activities(
         ModelActivities(desk, loop, texts.begin, keeper),
         SummaryActivities(desk, loop, templates),
         ToolActivities(
-            desk, CallAsker(desk, gates.end_gate), keeper, sandbox, functools.partial(_tool_secrets, settings)
+            desk,
+            CallAsker(desk, gates.end_gate),
+            Delegator(desk, tools, prompts),
+            keeper,
+            sandbox,
+            functools.partial(_tool_secrets, settings),
         ),
         PlanActivities(tools, effects, undo, settings.workspaces),
         EffectActivities(ledger, blobs, decisions, effects, applier),

@@ -61,6 +61,9 @@ class CallAsker:
         """What people say to a call by now, or said to such calls beforehand; the first time, they are asked."""
         is_new = not record.digest
         if is_new:
+            if self._is_amended(question):
+                why = "The goal was changed meanwhile; ask for what it needs now."
+                return Answer(record, rule="goal.changed", reason=why)
             record = self._ask(question, spec, part, record, verdict, tool)
         plan = self._desk.ledger.plan(record.digest)
         if not plan.gate_id:  # just asked, or an earlier attempt died before this
@@ -90,6 +93,12 @@ class CallAsker:
             return Answer(record, edits=edits)
         rule = BY_PERSON if end.outcome == "denied" else f"gate.{end.outcome}"
         return Answer(record, rule=rule, reason=end.detail or end.outcome)
+
+    def _is_amended(self, question: CallInput) -> bool:
+        """Whether the goal was changed and no request has said so yet: the call is for what it was before."""
+        words = self._desk.steering(question.job_id).words
+        changes = {word.id for word in words if word.kind == "amend"}
+        return bool(changes) and not changes.isdisjoint(self._desk.agents.undelivered(question.job_id))
 
     def ending(self, question: CallInput, record: CallRecord, outcome: ToolOutcome) -> CallEnding | None:
         """The receipt of a call that was approved and began, written with its end; ``None``: nobody was asked."""

@@ -18,14 +18,13 @@ from perdure.contracts.agent import Denial, Dial, Limits
 from perdure.contracts.agent_ports import ModelClient, Tool
 from perdure.contracts.agent_run import AgentSpec, OfAgent
 from perdure.contracts.decisions import Decision
+from perdure.contracts.names import first_agent
 from perdure.policy.budgets import raise_limits
+from perdure.policy.dial import lower_by_itself
 from perdure.policy.permissions import remember
 from perdure.store.agent_rows import AgentRow
 from perdure.store.agents import Agents
 from perdure.store.ledger import Ledger
-
-ORDER = list(Dial)
-"""From least to most."""
 
 
 @dataclass(frozen=True)
@@ -84,6 +83,22 @@ class AgentDesk:
         """People's words on a job whose signatures hold, oldest first."""
         return Steering(tuple(self.decisions.on_job(job_id)))
 
+    def steering_of(self, spec: AgentSpec) -> Steering:
+        """As :meth:`steering`. What a person gives more an agent below others gets from them."""
+        found = self.steering(spec.job_id)
+        return Steering(tuple(word for word in found.words if word.kind != "more")) if spec.parent else found
+
+    def dial(self, spec: AgentSpec, steering: Steering) -> Dial:
+        """Where the dial of an agent's job stands: as a person turned it last, or lower since by itself."""
+        return self.agents.lowered_dial(spec.job_id) or steering.dial(spec.dial)
+
+    def lower_dial(self, spec: AgentSpec, why: str, step: str) -> None:
+        """Turn the dial down by itself, once per (agent, step); a person may turn it up again."""
+        now_at = self.dial(spec, self.steering(spec.job_id))
+        lower = lower_by_itself(now_at)
+        if lower is not now_at:
+            self.agents.lower_dial(spec.agent_id, lower, why, step, at=now())
+
     def folder(self, agent_id: str) -> Path:
         """The private workspace that an agent works in; the agents of one draft share it."""
         return workspace_folder(self.workspaces, agent_id)
@@ -112,7 +127,7 @@ def asked(question: Question) -> Question:
 
 def workspace_folder(workspaces: Path, agent_id: str) -> Path:
     """The folder of the draft that an agent works on: named by job, round and attempt."""
-    draft = agent_id.rpartition(".")[0]
+    draft = first_agent(agent_id).rpartition(".")[0]
     return workspaces / f"agent-{hashlib.sha256(draft.encode()).hexdigest()[:24]}"
 
 

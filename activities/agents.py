@@ -127,7 +127,7 @@ class AgentActivities:
             findings.append(f"An agent worked on this ({used}): {end.sentence}")
             findings += say_degraded(self._desk.agents.transcripts.calls(self._agent_id(work, position)))
             return reopen_draft(repository, base, folder)
-        if end.reason == "cancelled" or step.on_failure == "fail":
+        if end.reason == "cancelled" or step.on_failure != "keep_rule_result":
             shutil.rmtree(folder, ignore_errors=True)
             raise StageFailed(f"The agent stopped ({end.reason}): {end.sentence} It used {used}.")
         findings.append(f"The agent's work was dropped ({end.reason}: {end.sentence}); the rules' result stands.")
@@ -139,7 +139,12 @@ class AgentActivities:
         return copy
 
     def _start(self, reader: JobReader, work: WorkspaceInput, step: DraftStep, position: int) -> AgentState:
-        return start_agent(self._desk, self._spec(reader, work, step, position), reader.template.budget)
+        spec = self._spec(reader, work, step, position)
+        state = start_agent(self._desk, spec, reader.template.budget)
+        if work.attempt:
+            why = "What an agent said was done did not pass the verification."
+            self._desk.lower_dial(spec, why, "verification")
+        return state
 
     def _spec(self, reader: JobReader, work: WorkspaceInput, step: DraftStep, position: int) -> AgentSpec:
         repository, base = base_of(reader)

@@ -15,6 +15,7 @@ from temporalio.exceptions import ApplicationError
 
 from activities.agent_context import Fitter, Told, context_of
 from activities.agent_desk import AgentDesk, Steering, asked, now
+from activities.agent_family import parked_seconds, taken
 from activities.agent_news import Written, circle, has_news_of_more, write_news
 from activities.checkpointing import CheckpointKeeper
 from activities.running import again_later, in_thread, raise_failure
@@ -164,7 +165,8 @@ class ModelActivities:
         look = desk.agents.look(question.agent_id, question.turn, last=_LOOKED_AT)
         if look.record is not None:
             return Prepared(result=look.record.result)
-        spec, steering = desk.spec(question.agent_id), desk.steering(question.job_id)
+        spec = desk.spec(question.agent_id)
+        steering = desk.steering_of(spec)
         stopped = self._why_not(question, look, spec, steering)
         if stopped is not None:
             return Prepared(result=stopped)
@@ -178,7 +180,8 @@ class ModelActivities:
         told = self._fitter.fit(
             question.agent_id, context_of(question.agent_id, messages, tools, facts, look.before, look.summary)
         )
-        stop = may_ask(look.row.spent, steering.limits(spec.limits), facts, told.assembled.tokens)
+        spent, limits = self._taken(look), steering.limits(spec.limits)
+        stop = may_ask(spent, limits, facts, told.assembled.tokens)
         if stop is not None:
             return Prepared(result=_ended(question, stop, number=written.number))
         request = ModelRequest(
@@ -189,7 +192,7 @@ class ModelActivities:
             tools=tools,
             answer_schema=spec.answer if spec.answer and not tools else None,
         )
-        most = _most_calls(look.row.spent, steering.limits(spec.limits))
+        most = _most_calls(spent, limits)
         return Prepared(request=request, told=told, written=written, most_calls=most)
 
     def _why_not(self, question: TurnInput, look: AgentLook, spec: AgentSpec, steering: Steering) -> TurnResult | None:
@@ -198,6 +201,8 @@ class ModelActivities:
             return _ended(question, look.row.end)
         if spec.refused is not None:
             return _ended(question, spec.refused)
+        if spec.parent and self._desk.row(spec.parent).end is not None:
+            return _ended(question, AgentEnd(reason="cancelled", sentence="The agent that it works for has ended."))
         if steering.cancelled_by:
             return _ended(question, AgentEnd(reason="cancelled", sentence=f"Cancelled by {steering.cancelled_by}."))
         if steering.paused_by:
@@ -207,9 +212,13 @@ class ModelActivities:
         finding, step = circle(question, look)
         if finding is not None and step == "tell_person" and not has_news_of_more(look, steering):
             return _ended(question, AgentEnd(reason="loop", sentence=finding.sentence[:500]))
-        seconds = look.row.wall_seconds(now())
-        stop = find_stop(look.row.spent, steering.limits(spec.limits), wall_seconds=seconds, idle_seconds=0)
+        seconds = look.row.wall_seconds(now()) - parked_seconds(question.agent_id, look.below)
+        stop = find_stop(self._taken(look), steering.limits(spec.limits), wall_seconds=seconds, idle_seconds=0)
         return _ended(question, stop) if stop is not None else None
+
+    def _taken(self, look: AgentLook) -> Spent:
+        """What it has used, with what agents below it have used and may yet use."""
+        return taken(look.row, look.below, lambda agent_id: self._desk.spec(agent_id).limits)
 
     def _park(self, question: TurnInput, why: str) -> TurnResult:
         self._desk.agents.park(question.agent_id, JobPhase.paused, why, question.turn * 100 + 97, at=now())

@@ -76,7 +76,7 @@ class SummaryActivities:
         # A turn is asked beside it: what that may come to has to be left as well.
         beside = add(row.spent, reserve(facts, facts.window_tokens - facts.max_output_tokens))
         stop = may_ask(
-            beside, desk.steering(question.job_id).limits(spec.limits), facts, reserved.tokens - facts.max_output_tokens
+            beside, desk.steering_of(spec).limits(spec.limits), facts, reserved.tokens - facts.max_output_tokens
         )
         if stop is not None:
             return SummaryResult(made=False, why=stop.sentence)

@@ -17,14 +17,16 @@ from activities.call_stops import AgentCalls, stop_watch
 from activities.call_threads import CallThreads, Working
 from activities.call_words import find_fault, find_misfit, find_out, say_denied, say_edited, say_failed, say_running
 from activities.checkpointing import CheckpointKeeper
+from activities.delegating import Delegator
 from activities.running import again_later, in_thread, until_stored
 from perdure.contracts import names
 from perdure.contracts.agent import CallQuestion, CallVerdict, Dial, ToolOutcome
 from perdure.contracts.agent_ports import Tool, ToolContext
-from perdure.contracts.agent_run import AgentSpec, CallInput, CallRecord, CallResult
+from perdure.contracts.agent_run import AgentSpec, AgentState, CallInput, CallRecord, CallResult
 from perdure.contracts.messages import CallPart, ResultPart
-from perdure.errors import PerdureError, Refused, SetupError
-from perdure.policy.permissions import decide_call
+from perdure.errors import PerdureError, Refused, SetupError, ToolFault
+from perdure.policy.delegation import DELEGATE
+from perdure.policy.permissions import DENIED_BEFORE, decide_call
 from perdure.policy.targets import hash_arguments, marks_of, shorten
 from perdure.store.notes import ThreadNotes
 from perdure.store.transcripts import Line, make_message
@@ -41,11 +43,18 @@ class ToolActivities:
     """Runs the calls of agents."""
 
     def __init__(
-        self, desk: AgentDesk, asker: CallAsker, keeper: CheckpointKeeper, sandbox: Any, read_secrets: ReadSecrets
+        self,
+        desk: AgentDesk,
+        asker: CallAsker,
+        delegator: Delegator,
+        keeper: CheckpointKeeper,
+        sandbox: Any,
+        read_secrets: ReadSecrets,
     ) -> None:
         self._desk = desk
         self._keeper = keeper
         self._asker = asker
+        self._delegator = delegator
         self._sandbox = sandbox
         self._read_secrets = read_secrets
         self._threads = CallThreads()
@@ -119,19 +128,25 @@ class ToolActivities:
         known = spec.tool_digests.get(tool.spec.name)
         if known is not None and known != record.tool_digest:
             reason = f"The definition of {tool.spec.name} changed since this agent began; a changed tool is a new one."
+            self._desk.lower_dial(spec, reason, record.key)
             return CallVerdict(decision="ask", rule="tool.changed", reason=reason)
-        dial = self._desk.steering(question.job_id).dial(spec.dial)
-        return decide_call(
+        dial = self._desk.dial(spec, self._desk.steering(question.job_id))
+        verdict = decide_call(
             CallQuestion(
                 tool=tool.spec,
                 arguments=part.arguments,
                 target=tool.target(part.arguments),  # whole: the record's is short
                 dial=dial,
+                ceiling=spec.ceiling,
                 permissions=spec.permissions,
+                above=spec.above,
                 denials=self._desk.denials(question.job_id),
                 has_sandbox=dial is Dial.delegate and self._has_sandbox(),
             )
         )
+        if verdict.rule == DENIED_BEFORE:
+            self._desk.lower_dial(spec, f"It wanted what a person denied: {record.target}", record.key)
+        return verdict
 
     def _has_sandbox(self) -> bool:
         """Whether commands can be held here; asked only where it decides."""
@@ -145,6 +160,8 @@ class ToolActivities:
         self, question: CallInput, part: CallPart, record: CallRecord, tool: Tool, spec: AgentSpec
     ) -> CallResult:
         """Begin it, or join it where it works already; what outlasts its grace goes on beside the agent."""
+        if tool.spec.name == DELEGATE:
+            return self._delegate(question, part, record, tool, spec)
 
         def perform(working: Working) -> CallResult:
             return self._perform(question, part, record, tool, spec, working)
@@ -176,7 +193,7 @@ class ToolActivities:
         if tool.spec.effect_class == "read" and not record.digest:
             return self._finish(question, part, record, self._call(tool, part, context), working)
         # Calls of one answer run beside each other; those that write do it one after the other.
-        turn = self._writing.setdefault(question.agent_id, threading.Lock())
+        turn = self._writing.setdefault(str(self._desk.folder(question.agent_id)), threading.Lock())
         if not turn.acquire(timeout=_TURN_SECONDS):
             text = "Another call of yours still writes to the workspace. Wait for its end, or end it with calls.cancel."
             return self._finish(question, part, record, ToolOutcome(status="error", text=text), working)
@@ -202,6 +219,23 @@ class ToolActivities:
         """Count the attempt; of a call that people decided on only as the ledger lets an approved effect begin."""
         beginning = self._asker.beginning(question, record, tool) if record.attempts == 0 else None
         return self._desk.agents.begin_call(question.agent_id, record, beginning, at=now())
+
+    def _delegate(
+        self, question: CallInput, part: CallPart, record: CallRecord, tool: Tool, spec: AgentSpec
+    ) -> CallResult:
+        """Have another agent work, and run again once it has ended: then its answer is this call's."""
+        try:
+            begun = record if record.attempts else self._begin(question, record, tool)
+        except Refused as refusal:
+            no = CallVerdict(decision="deny", rule="gate", reason=refusal.message)
+            return self._deny(question, part, record.model_copy(update={"verdict": no}), no)
+        try:
+            found = self._delegator.run(question, part, spec)
+        except ToolFault as fault:
+            found = ToolOutcome(status="error", text=fault.message, summary=fault.message[:300])
+        if isinstance(found, AgentState):
+            return CallResult(status="waits", child=found)
+        return self._end(question, part, begun, found)
 
     def _call(self, tool: Tool, part: CallPart, context: ToolContext) -> ToolOutcome:
         """What it came to. What a tool raises is told to the model; what says nothing about it is tried again."""

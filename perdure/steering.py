@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections import Counter
+from collections.abc import Sequence
 
 from perdure.contracts.agent import Dial, Limits
 from perdure.contracts.agent_run import AgentSpec
@@ -13,6 +14,7 @@ from perdure.contracts.http import AgentView, JobView, SteerRequest, WordView
 from perdure.deciding import Decider
 from perdure.errors import Conflict, NotFound, UserError
 from perdure.policy.authorize import Principal, Right, authorize
+from perdure.policy.budgets import add
 from perdure.policy.dial import turn_dial
 from perdure.store.agent_rows import AgentRow
 from perdure.store.agents import Agents
@@ -73,22 +75,28 @@ class Steerer:
         if not working:
             raise Conflict(f"No agent works on {job.name} (it is {job.phase}); there is no dial to turn.")
         current = self._dial(job.job_id, self._spec(working[-1]))
-        return turn_dial(current, wanted, Dial.delegate, has_sandbox=True, decided=False).done
+        ceiling = self._spec(working[-1]).ceiling
+        return turn_dial(current, wanted, ceiling, has_sandbox=True, decided=False).done
 
     def views(self, job_id: str) -> list[AgentView]:
         """Return a job's agents, oldest first."""
-        return [self._view(row) for row in self._agents.of_job(job_id)]
+        rows = self._agents.of_job(job_id)
+        return [self._view(row, rows) for row in rows]
 
-    def _view(self, row: AgentRow) -> AgentView:
+    def _view(self, row: AgentRow, rows: Sequence[AgentRow]) -> AgentView:
+        spec = self._spec(row)
         transcripts = self._agents.transcripts
         calls = transcripts.calls(row.agent_id)
         state = row.end.reason if row.end else "parked" if row.parked_at else "working"
         return AgentView(
             agent_id=row.agent_id,
             ordinal=row.ordinal,
+            task=_task_of(spec),
+            parent=next((one.ordinal for one in rows if one.agent_id == spec.parent), 0),
+            children=add(*(one.spent for one in rows if one.agent_id.startswith(f"{row.agent_id}/"))),
             state=state,
             sentence=row.end.sentence if row.end else "",
-            dial=self._dial(row.job_id, self._spec(row)),
+            dial=self._dial(row.job_id, spec),
             turns=row.spent.turns,
             calls=row.spent.calls,
             tokens=row.spent.tokens,
@@ -117,7 +125,7 @@ class Steerer:
 
     def _dial(self, job_id: str, spec: AgentSpec) -> Dial:
         turned = [word.comment for word in self._said(job_id) if word.kind == "dial"]
-        return Dial(turned[-1]) if turned else spec.dial
+        return self._agents.lowered_dial(job_id) or (Dial(turned[-1]) if turned else spec.dial)
 
     def _spec(self, row: AgentRow) -> AgentSpec:
         return AgentSpec.model_validate(self._blobs.get_json(row.spec))
@@ -125,6 +133,12 @@ class Steerer:
     async def steer(self, principal: Principal, job: JobView, request: SteerRequest) -> None:
         """Record a checked word and wake the agent."""
         await self._decider.steer(principal, job, request)
+
+
+def _task_of(spec: AgentSpec) -> str:
+    if spec.prompt:
+        return f"analyze.{spec.prompt}"
+    return " ".join(spec.goal.partition("\n\n")[2].split())[:80] if spec.parent else "draft"
 
 
 def _dial_of(text: str) -> Dial:

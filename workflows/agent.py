@@ -29,7 +29,7 @@ from perdure.contracts.agent_run import (
     TurnResult,
 )
 from perdure.contracts.job import ChildEvent, Poke
-from workflows.calls import call, cause_of, check_place, tell
+from workflows.calls import call, cause_of, check_place, poke, start_child, tell
 
 _MODEL_LIMIT = timedelta(minutes=20)
 _CHECKS_LIMIT = timedelta(hours=1)
@@ -37,6 +37,8 @@ _SUMMARY_LIMIT = timedelta(minutes=20)
 _SUMMARY_TRIES = RetryPolicy(initial_interval=timedelta(seconds=1), maximum_attempts=6)
 _SUMMARY_PAUSE = 10
 """Turns until a summary that nobody could make is tried again."""
+_LIE = timedelta(seconds=1)
+"""How long an agent of ours has to end, after it was said to have ended and the ledger knew nothing of it."""
 _MARGIN = timedelta(seconds=60)
 """Beside a tool's own limit: waiting for its turn in the workspace, writing what it came to."""
 
@@ -55,6 +57,9 @@ class AgentWorkflow:
         self._state = state
         self._poked = False
         self._interrupted = False
+        self._told: set[str] = set()
+        self._pokes = 0
+        self._cancelled = False
         self._summary: asyncio.Task[None] | None = None
         self._next_summary = 0
         """No summary is begun before this turn."""
@@ -69,7 +74,7 @@ class AgentWorkflow:
             workflow.logger.info("%s is over", state.agent_id)
         if self._summary is not None:
             self._summary.cancel()  # nobody will read it
-        await tell(state.job_id, ChildEvent(child_id=state.agent_id, seq=1, state="ended"))
+        await tell(state.parent or state.job_id, ChildEvent(child_id=state.agent_id, seq=1, state="ended"))
         return self._state
 
     async def _work_to_the_end(self) -> None:
@@ -163,8 +168,23 @@ class AgentWorkflow:
             until = _first(results)
 
     async def _run_call(self, header: CallHeader, *, late: bool = False) -> CallResult:
-        question = CallInput(call=header, late=late)
-        return await call(names.RUN_TOOL, question, CallResult, limit=timedelta(seconds=header.limit) + _MARGIN)
+        question, limit = CallInput(call=header, late=late), timedelta(seconds=header.limit) + _MARGIN
+        while True:
+            found = await call(names.RUN_TOOL, question, CallResult, limit=limit)
+            if found.child is None:
+                return found
+            await self._run_child(found.child)
+
+    async def _run_child(self, child: AgentState) -> None:
+        """Keep an agent of ours at work until it is said to have ended, or there is a reason to look after it."""
+        await start_child(names.AGENT_WORKFLOW, child, child.agent_id)
+        if child.agent_id in self._told:  # a lie, or it is just ending
+            self._told.discard(child.agent_id)
+            await workflow.sleep(_LIE)
+        pokes = self._pokes
+        await workflow.wait_condition(lambda: child.agent_id in self._told or self._pokes > pokes)
+        if self._cancelled and child.agent_id not in self._told:
+            await poke(child.agent_id, Poke(about="cancel"))  # it finds the cancel in the ledger
 
     def _follow_running(self, headers: Sequence[CallHeader], results: Sequence[CallResult]) -> None:
         """Wait beside the turns for the calls that outlasted their grace."""
@@ -246,8 +266,15 @@ class AgentWorkflow:
     def poke(self, poke: Poke) -> None:
         """Something was written to the ledger: look. Carries no authority."""
         self._poked = True
+        self._pokes += 1
+        self._cancelled = self._cancelled or poke.about == "cancel"
         if poke.about in ("now", "cancel"):
             self._interrupted = True
+
+    @workflow.signal(name=names.CHILD_SIGNAL)
+    def hear_child(self, event: ChildEvent) -> None:
+        """An agent of ours is said to have ended: the call that started it asks the ledger how."""
+        self._told.add(event.child_id)
 
     @workflow.query(name=names.STATE_QUERY)
     def state(self) -> AgentState:

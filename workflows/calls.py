@@ -157,8 +157,15 @@ async def _start(name: str, argument: Contract, child_id: str, reuse: WorkflowID
 
 
 async def tell(workflow_id: str, event: ChildEvent) -> None:
-    """Signal a parent. A job that is not there has ended, or was lost: its thread asks the ledger which."""
-    if not await _signal(workflow_id, names.CHILD_SIGNAL, event) and workflow_id.startswith("job/"):
+    """Signal a parent. A job that is not there has ended, or was lost: its thread asks the ledger which.
+
+    An agent that is not there was lost: its job starts it again.
+    """
+    if await _signal(workflow_id, names.CHILD_SIGNAL, event):
+        return
+    if workflow_id.startswith("agent/"):
+        await _signal(names.job_of(workflow_id), names.POKE_SIGNAL, Poke(about="gate"))
+    elif workflow_id.startswith("job/"):
         thread = names.thread_id(names.JobId.parse(workflow_id).thread)
         await _signal(thread, names.REVIVE_SIGNAL, LostJob(job_id=workflow_id))
 

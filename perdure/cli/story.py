@@ -102,6 +102,10 @@ class Story:
             self._live.busy("an agent works")
         elif kind == "message.delivered":
             self._live.say(["  ", ("heard", "title"), f" in the request of turn {body.get('turn', '?')}"])
+        elif kind == "agent.dial":
+            self._live.say(
+                ["  ", ("dial ", "title"), f"down to {body.get('dial', '?')} by itself: {body.get('why', '')}"]
+            )
         elif kind == "agent.ended":
             spent = body.get("spent") or {}
             mark = STEPS["ok" if body.get("reason") in {"done", "answered"} else "failed"]

@@ -6,7 +6,7 @@ from typing import Literal
 
 from pydantic import Field
 
-from perdure.contracts.agent import EffectClass
+from perdure.contracts.agent import EffectClass, Spent
 from perdure.contracts.base import BlobRef, Contract, Digest, JsonDict, UtcTime
 from perdure.contracts.decisions import Weighing
 from perdure.contracts.job import JobPhase
@@ -203,6 +203,12 @@ class AgentView(Contract):
     agent_id: str
     ordinal: int
     """Which agent of its job, from 1."""
+    task: str = ""
+    """What it is there for: "analyze.release", "draft", or the first words that another agent gave it."""
+    parent: int = 0
+    """Ordinal of the agent that started it; 0: its job did."""
+    children: Spent = Spent()
+    """What the agents below it used, which counts as its own."""
     state: str
     """``working``, ``parked``, or why it ended."""
     sentence: str = ""

@@ -6,15 +6,19 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import Connection, Row, bindparam, select
+from sqlalchemy import Connection, Row, bindparam, func, select
 
-from perdure.contracts.agent import AgentEnd, CallTrace, Spent
+from perdure.contracts.agent import AgentEnd, CallTrace, Dial, Spent
 from perdure.contracts.agent_run import CallRecord, SummaryRecord, TurnRecord
 from perdure.contracts.base import BlobRef
 from perdure.contracts.decisions import MESSAGES
 from perdure.errors import NotFound
 from perdure.store import schema
-from perdure.store.chain import time_of
+from perdure.store.chain import time_of, time_text
+from perdure.store.events import bodies_of
+
+DIAL_LOWERED = "agent.dial"
+"""Kind of the record that a job's dial went down by itself."""
 
 # Made once: building a statement costs more than asking it, and every turn asks these.
 _AGENT = select(schema.agents).where(schema.agents.c.agent_id == bindparam("agent"))
@@ -68,7 +72,10 @@ class AgentLook:
     length: int
     """Of the transcript."""
     undelivered: frozenset[str]
-    """Ids of people's messages that no request has held yet."""
+    """Ids of people's messages that no request of this agent has held yet: those that none has, and those that were
+    said since it began."""
+    below: tuple[AgentRow, ...] = ()
+    """The agents that it started, and those that they did."""
     summary: SummaryRecord | None = None
     """The newest one."""
     late: tuple[CallRecord, ...] = ()
@@ -122,6 +129,50 @@ def has_open_agent(connection: Connection, job_id: str) -> bool:
 def undelivered(connection: Connection, job_id: str) -> list[str]:
     """Return ids of people's messages to a job that no request has held yet, oldest first."""
     return list(connection.execute(_UNDELIVERED, {"job": job_id}).scalars())
+
+
+def below(connection: Connection, agent_id: str, job_id: str) -> list[AgentRow]:
+    """Return the agents below one, oldest first."""
+    agents = schema.agents
+    query = select(agents).where(
+        agents.c.job_id == job_id, agents.c.agent_id.startswith(f"{agent_id}/", autoescape=True)
+    )
+    return [agent_of(row) for row in connection.execute(query.order_by(agents.c.ordinal))]
+
+
+def unheard(connection: Connection, agent: AgentRow) -> list[str]:
+    """Return ids of people's messages that an agent has to hear: none has heard them, or they were said to it as well.
+
+    Several agents may work on a job; what was said since one began is in a request of each.
+    """
+    decisions, events, transcript = schema.decisions, schema.events, schema.transcript
+    said = (
+        select(decisions.c.id)
+        .join(events, events.c.position == decisions.c.position)
+        .where(decisions.c.job_id == agent.job_id, decisions.c.kind.in_(MESSAGES))
+        .where(events.c.at > time_text(agent.started_at))
+        .order_by(decisions.c.position)
+    )
+    found = list(connection.execute(said).scalars())
+    if not found:
+        return undelivered(connection, agent.job_id)
+    keys = select(transcript.c.key).where(transcript.c.agent_id == agent.agent_id, transcript.c.key.startswith("say/"))
+    heard = {key.removeprefix("say/") for key in connection.execute(keys).scalars()}
+    open_ones = undelivered(connection, agent.job_id)
+    return [*(one for one in open_ones if one not in found), *(one for one in found if one not in heard)]
+
+
+def lowered_dial(connection: Connection, job_id: str) -> Dial | None:
+    """Return where a job's dial went by itself since a person last turned it; ``None``: it did not."""
+    events, decisions = schema.events, schema.decisions
+    turned = select(func.max(decisions.c.position)).where(decisions.c.job_id == job_id, decisions.c.kind == "dial")
+    since = connection.execute(turned).scalar_one_or_none() or 0
+    query = select(events.c.position).where(
+        events.c.job_id == job_id, events.c.kind == DIAL_LOWERED, events.c.position > since
+    )
+    position = connection.execute(query.order_by(events.c.position.desc()).limit(1)).scalar_one_or_none()
+    body = bodies_of(connection, [position]).get(position, {}) if position is not None else {}
+    return Dial(body["dial"]) if "dial" in body else None
 
 
 def get_agent(connection: Connection, agent_id: str) -> AgentRow:

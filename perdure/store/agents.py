@@ -2,20 +2,31 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from datetime import datetime
 from typing import Any
 
 from sqlalchemy import Boolean, Connection, bindparam, func, insert, or_, select, update
 
-from perdure.contracts.agent import AgentEnd
+from perdure.contracts.agent import AgentEnd, Dial
 from perdure.contracts.agent_run import AgentSpec, AgentStanding, CallRecord, TurnRecord
 from perdure.contracts.base import BlobRef
 from perdure.contracts.job import JobPhase, NoteInput
-from perdure.contracts.names import JobId
+from perdure.contracts.names import JobId, job_of
 from perdure.errors import Conflict
 from perdure.store import schema
-from perdure.store.agent_rows import AgentLook, AgentRow, agent_of, find_agent, get_agent, undelivered
+from perdure.store.agent_rows import (
+    DIAL_LOWERED,
+    AgentLook,
+    AgentRow,
+    agent_of,
+    below,
+    find_agent,
+    get_agent,
+    lowered_dial,
+    undelivered,
+    unheard,
+)
 from perdure.store.arbiter import begin_effect, close_application, finish_effect
 from perdure.store.chain import time_text
 from perdure.store.database import Database
@@ -61,6 +72,8 @@ _SPEND = (
         unknown_cost=or_(schema.agents.c.unknown_cost, bindparam("unknown", type_=Boolean)),
     )
 )
+MakeChild = Callable[[AgentRow, Sequence[AgentRow]], tuple[AgentSpec, BlobRef, Sequence[Line]]]
+"""Makes (specification, its blob, first messages) of an agent from its parent and all agents below that."""
 
 
 class Agents:
@@ -85,6 +98,25 @@ class Agents:
             elif found.spec != ref:
                 raise Conflict(f"{spec.agent_id} was started with another specification. Nothing was written.")
             return get_agent(connection, spec.agent_id)
+
+    def open_child(self, agent_id: str, parent: str, make: MakeChild, *, at: datetime) -> AgentRow:
+        """Write a new agent below another one; one that is there is only returned.
+
+        ``make`` gets the parent and all below it as of this moment, so that no budget is given away twice; it runs
+        inside the transaction, and what it raises writes nothing.
+        """
+        with self._database.write() as connection:
+            if find_agent(connection, agent_id) is None:
+                above = get_agent(connection, parent)
+                spec, ref, lines = make(above, below(connection, parent, above.job_id))
+                _insert_agent(connection, spec, ref, at)
+                append_lines(connection, agent_id, lines, at)
+            return get_agent(connection, agent_id)
+
+    def below(self, agent_id: str) -> list[AgentRow]:
+        """Return the agents below one, oldest first."""
+        with self._database.read() as connection:
+            return below(connection, agent_id, job_of(agent_id))
 
     def get(self, agent_id: str) -> AgentRow:
         """Return an agent. Raises ``NotFound``."""
@@ -122,7 +154,8 @@ class Agents:
                 calls=tuple(newest_calls(connection, agent_id, last)),
                 keys=tuple(told_keys(connection, agent_id)),
                 length=length_of(connection, agent_id),
-                undelivered=frozenset(undelivered(connection, row.job_id)),
+                undelivered=frozenset(unheard(connection, row)),
+                below=tuple(below(connection, agent_id, row.job_id)),
                 summary=newest_summary(connection, agent_id),
                 late=tuple(late_calls(connection, agent_id)),
             )
@@ -260,6 +293,17 @@ class Agents:
                 body = found.model_copy(update={"given_up": True}).model_dump_json()
                 connection.execute(update(calls).where(calls.c.key == key).values(body=body))
 
+    def lower_dial(self, agent_id: str, dial: Dial, why: str, step: str, *, at: datetime) -> None:
+        """Write that a job's dial went down by itself; once per (agent, step)."""
+        body = {"agent_id": agent_id, "dial": dial.value, "why": why}
+        with self._database.write() as connection:
+            _append(connection, agent_id, job_of(agent_id), DIAL_LOWERED, body, f"dial.{step}", at)
+
+    def lowered_dial(self, job_id: str) -> Dial | None:
+        """Return where a job's dial went by itself since a person last turned it; ``None``: it did not."""
+        with self._database.read() as connection:
+            return lowered_dial(connection, job_id)
+
     def undelivered(self, job_id: str) -> list[str]:
         """Return ids of people's messages that no request has held yet, oldest first."""
         with self._database.read() as connection:
@@ -301,7 +345,7 @@ class Agents:
             row = get_agent(connection, agent_id)
             if row.end is not None:
                 return row.end
-            if end.reason in ("done", "answered") and undelivered(connection, row.job_id):
+            if end.reason in ("done", "answered") and unheard(connection, row):
                 return None
             _write_end(connection, row, end, result, at)
         return end

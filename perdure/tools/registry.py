@@ -21,6 +21,7 @@ def shipped_tools() -> tuple[ModelTool[Any], ...]:
     from perdure.tools import (
         ask,
         calls,
+        delegate,
         files_glob,
         files_grep,
         files_patch,
@@ -50,6 +51,7 @@ def shipped_tools() -> tuple[ModelTool[Any], ...]:
         memory.READ,
         memory.WRITE,
         ask.ASK,
+        delegate.DELEGATE_TOOL,
     )
 
 

@@ -34,8 +34,11 @@ class Group:
         return self.folder / "cgroup.procs"
 
     def was_full(self) -> bool:
-        """Whether a process was ever refused."""
-        refused = (self.folder / "pids.events").read_text().split()
+        """Whether a process was ever refused. ``False`` once it is gone: another worker's start removes empty ones."""
+        try:
+            refused = (self.folder / "pids.events").read_text().split()
+        except FileNotFoundError:
+            return False
         return "max" in refused and refused[refused.index("max") + 1] != "0"
 
 

@@ -92,7 +92,7 @@ def office(
 def make_repository(folder: Path) -> Path:
     """A small repository with one commit and somebody to commit as."""
     path = folder / "project"
-    path.mkdir()
+    path.mkdir(parents=True)
     git(path, "init", "-q", "-b", "main")
     git(path, "config", "user.name", "Ada")
     git(path, "config", "user.email", "ada@example.org")

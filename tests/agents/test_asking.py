@@ -140,6 +140,22 @@ def test_amended_goal_voids_what_was_asked(place: Office) -> None:
     wait_until(lambda: any("French" in message.text for message in place.transcript(job)), "the new goal")
 
 
+def test_call_for_the_goal_before_is_not_asked_about(tmp_path: Path) -> None:
+    """What a model wanted before it heard of another goal opens no question; it may ask for what it needs now."""
+    turns = [{**WRITE, "hold": "it"}, WRITE, {"text": "Done."}]
+    with model_server({"turns": turns}) as model, office(tmp_path, model) as place:
+        place.home.start_worker()
+        job = place.start("ask")
+        model.wait_for(1)
+        place.steer(job, "amend", "write it in French")
+        model.release("it")
+        place.home.waiting(job)
+        before, now = place.calls(job)
+        assert (before.status, before.digest, before.attempts) == ("denied", "", 0)
+        assert now.status == "waits"
+        assert "French" in str(place.asked()[1][-1]["content"])
+
+
 def test_question_to_a_person_waits_for_the_answer(tmp_path: Path) -> None:
     """An agent that asks a person is not asked on before somebody answers; the answer is in the next request."""
     question = {"tool": "ask.person", "with": {"question": "Which colour?", "options": ["red", "blue"]}}

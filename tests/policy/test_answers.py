@@ -7,7 +7,7 @@ from typing import Any
 
 import jsonschema
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from perdure.policy.answers import check_schema, close_schema, read_answer
@@ -49,6 +49,7 @@ VALUES = st.recursive(
 )
 
 
+@settings(deadline=None)
 @given(SCHEMAS, VALUES)
 def test_what_fits_is_what_json_schema_says(schema: dict[str, Any], value: Any) -> None:
     """On whole values the verdict is a full validator's."""

@@ -90,7 +90,7 @@ KEPT: tuple[Kept, ...] = (
     Kept(
         PROMISE,
         _AGENTS,
-        '            if end.reason in ("done", "answered") and undelivered(connection, row.job_id):\n',
+        '            if end.reason in ("done", "answered") and unheard(connection, row):\n',
         "            if False:\n",
         f"{_ON_AGENTS}::test_an_agent_that_is_done_is_not_closed_over_an_unheard_message",
     ),
