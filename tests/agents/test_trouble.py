@@ -102,7 +102,7 @@ def test_answer_of_ten_megabytes_is_refused_and_never_stored(tmp_path: Path) -> 
     with model_server({"turns": [{"text_bytes": 10_000_000}]}) as model, office(tmp_path, model) as place:
         place.home.start_worker()
         job = place.home.wait(place.start(), JobPhase.paused)
-        assert "4000000 bytes" in job.summary
+        assert "over 4 MB" in job.summary
         assert (place.home.settings.data / "ledger.db").stat().st_size < 2_000_000
         assert len(model.requests()) == 1
 
