@@ -156,7 +156,8 @@ def unheard(connection: Connection, agent: AgentRow) -> list[str]:
     found = list(connection.execute(said).scalars())
     if not found:
         return undelivered(connection, agent.job_id)
-    keys = select(transcript.c.key).where(transcript.c.agent_id == agent.agent_id, transcript.c.key.startswith("say/"))
+    told = [f"say/{one}" for one in found]  # by the index on keys: a look at every message grows with the conversation
+    keys = select(transcript.c.key).where(transcript.c.agent_id == agent.agent_id, transcript.c.key.in_(told))
     heard = {key.removeprefix("say/") for key in connection.execute(keys).scalars()}
     open_ones = undelivered(connection, agent.job_id)
     return [*(one for one in open_ones if one not in found), *(one for one in found if one not in heard)]
