@@ -40,7 +40,6 @@ DYNAMIC_CONFIG = {
     "matching.numTaskqueueReadPartitions": 1,
     "matching.numTaskqueueWritePartitions": 1,
     "matching.enableFairness": True,
-    "system.enableActivityEagerExecution": True,
     "frontend.WorkflowPauseEnabled": True,
 }
 
