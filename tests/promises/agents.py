@@ -198,7 +198,7 @@ KEPT: tuple[Kept, ...] = (
     ),
     Kept(
         AUTHORITY,
-        _REGISTRY,
+        "perdure/entries.py",
         "    if installed != version:\n",
         "    if False:\n",
         "tests/tools/test_decorator.py::test_package_in_another_version_or_without_tools_is_refused",
