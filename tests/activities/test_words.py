@@ -114,6 +114,8 @@ async def test_gate_closes_with_its_permit_or_not_at_all(waiting: Bench) -> None
     """Closing a gate as satisfied grants the permit in one transaction; a withdrawal finds it, and takes it away."""
     waiting.decide("approve")
     assert (await close(waiting)).outcome == "satisfied"
+    permit = waiting.ledger.permit(waiting.plan.digest)
+    assert permit is not None and (permit.state, permit.application_id) == ("granted", waiting.application)
     waiting.decide("withdraw")
     again = await close(waiting)
     assert (again.outcome, again.weighing.outcome) == ("satisfied", "withdrawn")
