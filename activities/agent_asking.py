@@ -59,8 +59,7 @@ class CallAsker:
         self, question: CallInput, spec: AgentSpec, part: CallPart, record: CallRecord, verdict: CallVerdict, tool: Tool
     ) -> Answer:
         """What people say to a call by now, or said to such calls beforehand; the first time, they are asked."""
-        is_new = not record.digest
-        if is_new:
+        if not record.digest:
             if self._is_amended(question):
                 why = "The goal was changed meanwhile; ask for what it needs now."
                 return Answer(record, rule="goal.changed", reason=why)
@@ -73,9 +72,8 @@ class CallAsker:
             return Answer(record, rule="gate.superseded", reason=reason)
         end = self._end_gate(WeighInput(gate_id=plan.gate_id, job_id=question.job_id, digest=plan.digest, ref=plan.ref))
         if end.outcome == "open":
-            if is_new:
-                key = question.call.turn * 100 + question.call.position
-                self._desk.agents.park(question.agent_id, JobPhase.waiting, plan.title, key, at=now())
+            key = question.call.turn * 100 + question.call.position  # once a call; an attempt before may have died
+            self._desk.agents.park(question.agent_id, JobPhase.waiting, plan.title, key, at=now())
             return Answer(record, waits=True, until=plan.expires_at)
         if end.outcome != "satisfied":
             return self._refused(record, end)
