@@ -7,7 +7,8 @@ from __future__ import annotations
 
 import re
 import tempfile
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from datetime import timedelta
 from pathlib import Path
 from typing import Any, ClassVar
@@ -31,7 +32,7 @@ from perdure.errors import EffectFailed, EffectUnknown, PerdureError, UserError
 from perdure.settings import host_environment
 from perdure.workspace.commands import Command, LimitMet, run_command
 from perdure.workspace.copies import export_tree
-from perdure.workspace.sandbox import Sandbox, refuse_network
+from perdure.workspace.sandbox import Launch, Sandbox, refuse_network
 
 _PROBE_LIMIT = timedelta(minutes=1)
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*\Z")
@@ -128,8 +129,8 @@ class ShellRun:
         if missing:
             raise EffectFailed(f"No secret named {', '.join(missing)} is known here. Nothing was run.")
         limit = timedelta(seconds=body["limit_seconds"])
-        argv, env, cwd = _prepare(body, body["run"], context, limit)
-        done = context.runner.run(argv, env=env, cwd=cwd, limit=limit)
+        with _prepared(body, body["run"], context, limit) as (launch, cwd):
+            done = context.runner.run(launch.argv, env=launch.env, cwd=cwd, limit=limit, pass_fds=launch.fds)
         log = _scrub(done.output, context.secrets)
         if done.code != 0 and (probe := self._settled(body, context)).found is not Found.done:
             kind = EffectFailed if probe.found is Found.not_done else EffectUnknown
@@ -195,18 +196,20 @@ def _secrets(request: EffectRequest) -> dict[str, str]:
 
 def _look(body: JsonDict, argv: list[str], context: EffectContext) -> Finished:
     """Run a command that only reads: outside of the target's lock, because it may run before the effect began."""
-    wrapped, env, cwd = _prepare(body, argv, context, _PROBE_LIMIT)
-    try:
-        done = run_command(Command(wrapped, env, cwd, limit=_PROBE_LIMIT))
-    except LimitMet as met:
-        raise EffectUnknown(met.message) from None
+    with _prepared(body, argv, context, _PROBE_LIMIT) as (launch, cwd):
+        command = Command(launch.argv, launch.env, cwd, limit=_PROBE_LIMIT, pass_fds=launch.fds)
+        try:
+            done = run_command(command)
+        except LimitMet as met:
+            raise EffectUnknown(met.message) from None
     return Finished(done.code, _scrub(done.output, context.secrets))
 
 
-def _prepare(
+@contextmanager
+def _prepared(
     body: JsonDict, argv: list[str], context: EffectContext, limit: timedelta
-) -> tuple[list[str], dict[str, str], Path]:
-    """Return (argv, environment, folder to start in), on a fresh export of the approved content."""
+) -> Iterator[tuple[Launch, Path]]:
+    """Give what runs the command on a fresh export of the approved content, and the folder to start it in."""
     folder = Path(tempfile.mkdtemp(prefix="run-", dir=context.scratch)) / "tree"
     content = body["content"]
     if content:
@@ -217,9 +220,10 @@ def _prepare(
     secrets = {variable: context.secrets[name] for variable, name in body["secrets"].items() if name in context.secrets}
     extra = {**body["env"], **secrets}
     if body["on_worker"]:
-        return argv, {**host_environment(), **extra}, folder
-    sandbox = Sandbox.find()
-    return sandbox.wrap(argv, workspace=folder, limit=limit), sandbox.environment(extra), Path("/")
+        yield Launch(argv, {**host_environment(), **extra}, ()), folder
+        return
+    with Sandbox.find().launch(argv, workspace=folder, env=extra, limit=limit) as launch:
+        yield launch, Path("/")
 
 
 def _scrub(output: bytes, secrets: Mapping[str, str]) -> bytes:

