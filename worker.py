@@ -47,6 +47,7 @@ from perdure.contracts.template import Template
 from perdure.effects.registry import default_effects
 from perdure.errors import PerdureError, SetupError
 from perdure.models.client import Models
+from perdure.people import policies_of, today_of
 from perdure.rules.registry import default_rules
 from perdure.runtime.connect import connect
 from perdure.runtime.doorkeeper import Doorkeeper
@@ -99,9 +100,10 @@ def build_activities(
             rules={name: rule.shape for name, rule in rules.items()},
             effects={kind: effect.always_reversible for kind, effect in effects.items()},
             tools=agent_tools,
+            policies=policies_of(settings),
         )
 
-    decisions = Decisions(ledger, functools.partial(public_keys, settings.keys))
+    decisions = Decisions(ledger, functools.partial(public_keys, settings.keys), today_of(settings))
     models, agents = Models.of(settings), Agents(ledger.database)
     tools = StageTools(
         ledger,
@@ -110,6 +112,7 @@ def build_activities(
         rules,
         check,
         ThreadMemory(ledger, blobs, decisions),
+        policies=functools.partial(policies_of, settings),
         has_model=lambda: bool(models.configured.models),
     )
     undo = UndoPlanner(ledger, blobs)

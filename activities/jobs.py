@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, Protocol
@@ -10,6 +11,7 @@ from perdure.contracts.base import BlobRef, JsonDict
 from perdure.contracts.decisions import Edits
 from perdure.contracts.job import JobSpec, StepInput
 from perdure.contracts.names import JobId
+from perdure.contracts.plan import ReviewRule
 from perdure.contracts.template import Template
 from perdure.effects.base import Blobs
 from perdure.policy.for_each import EACH
@@ -39,6 +41,10 @@ class Rendering(Protocol):
         ...
 
 
+Policies = Callable[[], Mapping[str, ReviewRule]]
+"""Reads the policies of today by name."""
+
+
 @dataclass(frozen=True)
 class JobReader:
     """Reads one step's job; nothing is read before it is asked for."""
@@ -46,6 +52,7 @@ class JobReader:
     step: StepInput
     blobs: JsonBlobs
     renderer: Rendering
+    policies: Policies = dict
 
     @cached_property
     def spec(self) -> JobSpec:

@@ -35,7 +35,9 @@ from perdure.contracts.job import (
 from perdure.contracts.plan import Plan, read_plan
 from perdure.effects.base import Blobs
 from perdure.errors import Conflict, NotFound, Refused
+from perdure.people import delegating
 from perdure.policy.gates import weigh
+from perdure.policy.people import Today
 from perdure.policy.standing import weigh_call
 from perdure.store.approvals import ApprovalGone
 from perdure.store.ledger import Ledger
@@ -50,7 +52,8 @@ PublicKeys = Callable[[], Mapping[str, bytes]]
 class Decisions:
     """Reads decisions whose signatures hold. Everything else in the ledger counts for nothing."""
 
-    def __init__(self, ledger: Ledger, public_keys: PublicKeys) -> None:
+    def __init__(self, ledger: Ledger, public_keys: PublicKeys, today: Callable[[], Today] = Today) -> None:
+        self._today = today
         self._ledger = ledger
         self._public_keys = public_keys
 
@@ -81,13 +84,15 @@ class Decisions:
         return self.weigh_these(self._ledger.decisions(digest=digest), plan, digest, now)
 
     def weigh_these(self, signed: Sequence[SignedDecision], plan: Plan, digest: str, now: datetime) -> Weighing:
-        """Weigh decisions that were read before; see :meth:`weigh`."""
+        """Weigh decisions that were read before, under the people, policies and delegations of now."""
+        keys = self._public_keys()
+        today = delegating(self._ledger.delegations(), lambda word: verify(word, keys), self._today())
         if plan.envelope.round < names.CALL_ROUNDS:
-            return weigh(plan, digest, self._verified(signed), now=now)
+            return weigh(plan, digest, self._verified(signed), now=now, today=today)
         thread = plan.envelope.thread
         words = self._verified(self._ledger.standing_words(thread))
         uses = self._ledger.count_uses(thread) if words else {}
-        return weigh_call(plan, digest, self._verified(signed), words, uses, now=now)
+        return weigh_call(plan, digest, self._verified(signed), words, uses, now=now, today=today)
 
     def _verified(self, found: Sequence[SignedDecision]) -> list[Decision]:
         keys = self._public_keys() if found else {}
@@ -273,6 +278,8 @@ def _who(decision: Decision) -> str:
 
 def _say(outcome: str, weighing: Weighing) -> str:
     words = {"satisfied": "approved", "denied": "rejected", "changes_requested": "changes requested"}
+    if weighing.broken_glass and outcome == "satisfied":
+        return f"GLASS BROKEN by {weighing.broken_glass}"
     by = f"{words.get(outcome, outcome)} by {', '.join(weighing.by)}" if weighing.by else outcome
     if weighing.standing and outcome == "satisfied":
         return f"{by}: standing approval {', '.join(weighing.standing)}"

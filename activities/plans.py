@@ -20,7 +20,6 @@ from perdure.contracts import names
 from perdure.contracts.base import JsonDict
 from perdure.contracts.job import PlanRef, PlanResult, StepInput
 from perdure.contracts.plan import (
-    ApprovalRule,
     Envelope,
     FileChange,
     Inverse,
@@ -31,14 +30,16 @@ from perdure.contracts.plan import (
     content_digest,
     freeze,
 )
-from perdure.contracts.template import ApplyStep, Template
+from perdure.contracts.template import ApplyStep
+from perdure.contracts.template_review import Review
 from perdure.effects.base import Effect, EffectContext, EffectDraft, EffectRequest, Found
 from perdure.errors import Refused, UserError
 from perdure.policy.for_each import read_items
+from perdure.policy.review_rules import pinned_rule
 from perdure.workspace.processes import GroupRunner
 
-_ALONE = ReviewRule(approvals=[ApprovalRule(group="maintainers")])
-"""The rule of a plan that takes a job back: one maintainer."""
+_ALONE = Review()
+"""The rule of a plan that takes a job back, where the job's own plan went by no policy: one maintainer."""
 
 
 class PlanActivities:
@@ -61,7 +62,9 @@ class PlanActivities:
             undo = self._undo.plan(reader.spec.undoes)
             if not undo.effects:
                 return PlanResult(summary="; ".join(undo.findings) or "There is nothing to take back.")
-            envelope = self._envelope(reader, _ALONE, undo.title, undo.findings, undo)
+            review = Review(policy=undo.policy) if undo.policy in reader.policies() else _ALONE
+            rule = pinned_rule(review, reader.policies())
+            envelope = self._envelope(reader, rule, undo.title, undo.findings, undo)
             return self._store(reader, envelope, undo.effects)
         try:
             effects, skipped = self._plan_effects(reader)
@@ -181,15 +184,15 @@ class PlanActivities:
 
 
 def review_rule(reader: JobReader) -> ReviewRule:
-    """The template's rule with its expressions resolved, as it is pinned into the plan."""
-    template: Template = reader.template
-    review = template.review
-    return ReviewRule(
-        approvals=[ApprovalRule(group=rule.group, count=rule.count) for rule in review.approvals],
-        requester_may_approve=bool(reader.render(review.requester_may_approve)),
-        expires_after_seconds=int(review.expires.after.total_seconds()),
-        editable=list(review.editable),
-    )
+    """The template's rule with its expressions resolved and its policy's, as it is pinned into the plan.
+
+    Raises ``UserError`` when the policy that it names is gone: then there is no plan.
+    """
+    review = reader.template.review
+    conditions = ("requester_may_approve", "authors_may_approve")
+    said = [name for name in conditions if name in review.model_fields_set]
+    rendered = {name: bool(reader.render(getattr(review, name))) for name in said}
+    return pinned_rule(review.model_copy(update=rendered), reader.policies())
 
 
 def _steps(reader: JobReader) -> Iterator[tuple[ApplyStep, str, JsonDict | None]]:

@@ -9,7 +9,7 @@ from typing import Any
 
 from temporalio import activity
 
-from activities.jobs import JobReader, JsonBlobs, Rendering
+from activities.jobs import JobReader, JsonBlobs, Policies, Rendering
 from activities.memory import ThreadMemory
 from activities.running import in_thread
 from perdure.contracts import names
@@ -53,12 +53,14 @@ class StageTools:
     check: Callable[[Template], None]
     """Refuses a template whose rules or effects this worker does not have."""
     memory: ThreadMemory
+    policies: Policies = dict
+    """Named rules of the installation, as they are when a plan is frozen."""
     has_model: Callable[[], bool] = lambda: False
     """A model is configured; without one agents are skipped, and said so."""
 
     def read(self, step: StepInput) -> JobReader:
         """Read the step's job."""
-        return JobReader(step, self.blobs, self.renderer)
+        return JobReader(step, self.blobs, self.renderer, self.policies)
 
     def begin(self, step: StepInput, phase: JobPhase) -> None:
         """Say in the ledger that the job's round has reached ``phase``; said once however often it is called."""

@@ -20,6 +20,8 @@ class UndoDraft:
     findings: list[str] = field(default_factory=list)
     lock: str = ""
     """Target of the plan that is taken back."""
+    policy: str = ""
+    """Name of the policy that it went by: its people decide about the way back, too."""
 
 
 class UndoPlanner:
@@ -42,6 +44,7 @@ class UndoPlanner:
                 continue
             plan = self._plan_of(row)
             planned, draft.lock = plan.effects[row.index], plan.envelope.lock
+            draft.policy = plan.envelope.rule.policy
             inverse = planned.inverse
             if inverse.irreversible:
                 final = True

@@ -22,7 +22,7 @@ from perdure.cli import codes
 from perdure.cli.lazy import LazyGroup, TeachingCommand
 from perdure.cli.main import perdure
 from perdure.contracts import template as language
-from perdure.contracts import template_agents
+from perdure.contracts import template_agents, template_review
 from perdure.contracts.values import format_duration
 from perdure.effects.registry import default_effects
 from perdure.policy.templates import template_schema
@@ -129,7 +129,7 @@ def _cell(text: str) -> str:
 def write_templates() -> str:
     """Every field of the template language, from its schema and the strings under its fields."""
     schema = template_schema()
-    docs = _field_docs(language) | _field_docs(template_agents)
+    docs = _field_docs(language) | _field_docs(template_review) | _field_docs(template_agents)
     parts = [TEMPLATES_INTRODUCTION, _fields(schema, docs["Template"])]
     for name in sorted(schema["$defs"], key=list(docs).index):
         part = schema["$defs"][name]

@@ -15,6 +15,7 @@ from perdure.errors import NotFound, Refused, UserError
 from perdure.policy.authorize import Principal
 from perdure.policy.gates import may_decide
 from perdure.policy.names import suggest
+from perdure.policy.people import Today
 from perdure.policy.standing import covers, revoked_by, scope_of
 from perdure.policy.targets import hash_arguments
 from perdure.store.ledger import Ledger
@@ -47,7 +48,8 @@ class Approvals:
                 f"The patterns do not match the call of plan {row.digest[:8]} itself ({plan.effects[0].summary}). "
                 "Nothing was approved."
             )
-        _refuse_unheard(plan, principal, now)
+        who = await asyncio.to_thread(self._decider.who, principal)
+        _refuse_unheard(plan, who, await asyncio.to_thread(self._reader.today), now)
         said = {"id": request.decision_id, "kind": "standing", "job_id": row.job_id, "digest": row.digest}
         if await asyncio.to_thread(self._ledger.decision, request.decision_id) is None:  # else: asked for again
             await self._decider.say(principal, request.passphrase, **said, comment=scope.model_dump_json())
@@ -105,10 +107,11 @@ class Approvals:
         return self._reader.load_plan(self._ledger.plan(digest)).effects[0].summary
 
 
-def _refuse_unheard(plan: Plan, principal: Principal, now: datetime) -> None:
+def _refuse_unheard(plan: Plan, principal: Principal, today: Today, now: datetime) -> None:
     """Raise ``Refused`` when this person's approval would count nowhere."""
     about = {"job_id": plan.envelope.job_id, "by": principal.name, "groups": list(principal.groups), "at": now}
-    if why := may_decide(plan.envelope, Decision.model_validate({"id": "", "kind": "approve", "head": "", **about})):
+    word = Decision.model_validate({"id": "", "kind": "approve", "head": "", **about})
+    if why := may_decide(plan.envelope, word, today):
         raise Refused(f"A standing approval would not count: {why}. Nothing was approved.")
 
 

@@ -40,6 +40,7 @@ from perdure.contracts.http import (
 from perdure.contracts.job import AdmitInput, JobPhase, JobSpec
 from perdure.contracts.watching import LiveView
 from perdure.deciding import Decider
+from perdure.delegating import Delegations
 from perdure.effect_listing import describe_effects
 from perdure.errors import Conflict, NotFound, SetupError, UserError
 from perdure.intake import Intake
@@ -105,6 +106,7 @@ class Client:
         self._blobs = blobs
         self._decider = decider
         self.steerer = Steerer(ledger, blobs, decider)
+        self.delegations = Delegations(ledger, reader, decider)
         self.turns = TurnReader(ledger.database)
         self.snapshots = Snapshots(CheckpointLog(ledger.database), blobs)
         self._texts = texts
@@ -122,7 +124,8 @@ class Client:
             SetupError: no worker answers; the request may be sent again.
         """
         authorize(principal, "submit")
-        prepared = await asyncio.to_thread(self.intake.prepare, request, principal.name)
+        requester = (await asyncio.to_thread(self._decider.who, principal)).person
+        prepared = await asyncio.to_thread(self.intake.prepare, request, requester)
         return await self._admit(prepared.job_id, prepared.spec)
 
     async def undo(self, principal: Principal, ref: str, request: UndoRequest) -> JobView:
@@ -133,13 +136,14 @@ class Client:
         """
         authorize(principal, "submit")
         job = await asyncio.to_thread(self.ledger.job, ref)
+        requester = (await asyncio.to_thread(self._decider.who, principal)).person
         undoing = str(names.JobId(job.thread, request.request_id))
         spec = JobSpec(
             template=UNDO,
             template_source="",
             template_digest=hashlib.sha256(b"").hexdigest(),
             inputs={},
-            requester=principal.name,
+            requester=requester,
             undoes=job.job_id,
         )
         async with self._undoing:  # two requests at once would each find no other
@@ -152,10 +156,10 @@ class Client:
         Raises:
             NotFound: no such plan.
             Conflict: its gate is not open; says how it ended.
-            Refused: no right to decide, or the passphrase does not open the decision key.
+            Refused: no right to decide (or to break glass), or the passphrase does not open the decision key.
             SetupError: recorded, but the gate could not be told yet.
         """
-        authorize(principal, "decide")
+        authorize(principal, "break_glass" if request.kind == "break_glass" else "decide")
         weighing = await self._decider.decide(principal, digest, request)
         row = await asyncio.to_thread(self.ledger.plan, digest)
         job = await self.job(principal, row.job_id)

@@ -14,8 +14,10 @@ from perdure.contracts.http import CancelRequest, DecideRequest, JobView, Resolv
 from perdure.contracts.job import JobPhase, Poke
 from perdure.contracts.plan import Plan
 from perdure.errors import Conflict, NotFound, PerdureError, SetupError, UserError
-from perdure.policy.authorize import Principal
+from perdure.people import TodayOf, as_today
+from perdure.policy.authorize import Principal, refuse_agent
 from perdure.policy.gates import GATE_KINDS
+from perdure.policy.people import Today
 from perdure.rules.base import Rule
 from perdure.runtime.messenger import Messenger
 from perdure.store.blobs import BlobStore
@@ -23,6 +25,7 @@ from perdure.store.ledger import Ledger
 from perdure.store.plans import OPEN, describe_end
 from perdure.store.reading import Reader
 from perdure.store.results import read_results
+from perdure.store.rows import PlanRow
 from perdure.store.signing import DecisionKey
 
 UNHEARD = ("expired", "cancelled", "superseded")
@@ -44,8 +47,10 @@ class Decider:
         key: DecisionKey,
         messenger: Messenger,
         rules: Mapping[str, Rule],
+        today: TodayOf = Today,
         now: Callable[[], datetime] = lambda: datetime.now(UTC),
     ) -> None:
+        self._today = today
         self._ledger = ledger
         self._blobs = blobs
         self._reader = reader
@@ -56,6 +61,8 @@ class Decider:
 
     async def decide(self, principal: Principal, digest: str, request: DecideRequest) -> Weighing:
         """Decide on the plan of that whole digest; return what all decisions on it amount to now."""
+        if request.kind == "break_glass" and not request.comment.strip():
+            raise UserError("Breaking the glass needs a reason, for all who could have decided. Give one with -m.")
         row = await asyncio.to_thread(self._ledger.plan, digest)
         plan = await asyncio.to_thread(self._reader.load_plan, row)
         signed = await asyncio.to_thread(
@@ -67,6 +74,7 @@ class Decider:
             job_id=row.job_id,
             digest=digest,
             comment=request.comment,
+            since=await asyncio.to_thread(self._check_since, principal, row, request.since or ""),
             edits=await asyncio.to_thread(self._store_edits, principal, plan, request),
         )
         weighing = await self._tell_or_explain(signed)
@@ -102,6 +110,17 @@ class Decider:
         wanted = self._draft(principal, id=decision_id, kind="trust", job_id="", digest=digest, comment=path)
         signed = self._key.sign(wanted, passphrase)
         self._ledger.trust_template(digest, by=principal.name, at=wanted.at, decision=signed)
+
+    def who(self, principal: Principal) -> Principal:
+        """Return a principal as the settings know it today: its groups, and the person behind an agent."""
+        return as_today(principal, self._today())
+
+    def delegate(self, principal: Principal, passphrase: str, **said: Any) -> None:
+        """Record a delegation, or the end of one. No workflow waits for it."""
+        found = self._ledger.decision(said["id"])
+        if found is None or not _says(found.decision, principal, said):
+            signed = self._key.sign(self._draft(principal, job_id="", **said), passphrase)
+            self._ledger.record_delegation(signed, at=signed.decision.at)
 
     @property
     def key(self) -> DecisionKey:
@@ -139,8 +158,17 @@ class Decider:
         return signed
 
     def _draft(self, principal: Principal, **said: Any) -> Decision:
-        known = {"by": principal.name, "groups": list(principal.groups), "at": self._now(), "head": self._ledger.head()}
-        return Decision.model_validate({**said, **known})
+        """What is going to be signed. No decision of any kind is ever signed for an agent."""
+        who = self.who(principal)
+        refuse_agent(who)
+        known = {"by": who.name, "groups": list(who.groups), "door": who.door}
+        return Decision.model_validate({**said, **known, "at": self._now(), "head": self._ledger.head()})
+
+    def _check_since(self, principal: Principal, row: PlanRow, since: str) -> str:
+        """Nobody says that they looked at a difference from a plan that they never decided."""
+        if since and self._reader.last_decided(row, principal.name) != since:
+            raise UserError(f"{principal.name} did not decide plan {since[:8]} last, before {row.digest[:8]}.")
+        return since
 
     def _store_edits(self, principal: Principal, plan: Plan, request: DecideRequest) -> BlobRef | None:
         if request.kind != "request_changes":

@@ -13,6 +13,7 @@ from perdure.contracts import names
 from perdure.contracts.base import JsonDict
 from perdure.contracts.http import SubmitRequest, TemplateView
 from perdure.contracts.job import JobSpec
+from perdure.contracts.plan import ReviewRule
 from perdure.contracts.template import Template
 from perdure.errors import Refused, UserError
 from perdure.policy.inputs import resolve_inputs
@@ -48,6 +49,9 @@ class Prepared:
     spec: JobSpec
 
 
+FindPolicies = Callable[[], Mapping[str, ReviewRule]]
+"""Reads the policies of today by name."""
+
 FindTools = Callable[[Collection[str]], Collection[str]]
 """Gives the names of the tools that there are; told which ones are asked for, since finding users' takes a while."""
 
@@ -68,7 +72,9 @@ class Intake:
         rules: Mapping[str, Rule],
         effects: FindKinds,
         tools: FindTools,
+        policies: FindPolicies = dict,
     ) -> None:
+        self._policies = policies
         self._tools = tools
         self._catalog = catalog
         self._trust = trust
@@ -124,7 +130,7 @@ class Intake:
         rules = {name: rule.shape for name, rule in self._rules.items()}
         tools = self._tools(named_tools(template))
         kinds = self._effects({step.effect for step in template.apply})
-        check_template(template, rules=rules, effects=kinds, tools=tools)
+        check_template(template, rules=rules, effects=kinds, tools=tools, policies=self._policies())
 
 
 def _say_untrusted(entry: CatalogEntry, *, edited: bool) -> str:

@@ -18,6 +18,7 @@ from perdure.effect_listing import find_kinds, list_effects
 from perdure.effects.base import Effect
 from perdure.errors import SetupError
 from perdure.intake import Intake, Rendering
+from perdure.people import policies_of, today_of
 from perdure.rules.base import Rule
 from perdure.runtime.connect import connect
 from perdure.runtime.messenger import ANSWER_LIMIT, Messenger
@@ -46,17 +47,26 @@ def make_client(
     blobs = BlobStore(settings.blobs)
     key = find_key(settings.keys, ledger)
     keys = partial(public_keys, settings.keys)
-    reader = Reader(ledger, blobs, keys)
+    today = today_of(settings)
+    reader = Reader(ledger, blobs, keys, today)
     messenger = Messenger(partial(connect, settings, role="api"), limit=patience)
     catalog = Catalog(application.root() / "templates" / "jobs", settings.templates_folder)
     kinds = partial(find_kinds, settings, effects)
-    intake = Intake(catalog, ledger, renderer, rules=rules, effects=kinds, tools=partial(find_tools, settings))
+    intake = Intake(
+        catalog,
+        ledger,
+        renderer,
+        rules=rules,
+        effects=kinds,
+        tools=partial(find_tools, settings),
+        policies=partial(policies_of, settings),
+    )
     return Client(
         ledger=ledger,
         blobs=blobs,
         reader=reader,
         intake=intake,
-        decider=Decider(ledger, blobs, reader, key, messenger, rules),
+        decider=Decider(ledger, blobs, reader, key, messenger, rules, today),
         auditor=Auditor(ledger, blobs, keys, effects, messenger),
         messenger=messenger,
         texts=LiveTexts(settings.live),

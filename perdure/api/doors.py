@@ -34,6 +34,9 @@ class _TurnedAway(Exception):
 class Door:
     """An ASGI wrapper that lets a request through with its principal in the scope, or answers it itself."""
 
+    NAME = "door"
+    """As decisions that came through it record it."""
+
     def __init__(self, app: ASGIApp, ledger: Ledger) -> None:
         self._app = app
         self._ledger = ledger
@@ -72,11 +75,19 @@ class Door:
             token = await asyncio.to_thread(self._ledger.token, text.strip())
         if token is None or token.revoked_at is not None:
             raise _TurnedAway(401, Refused(f"This token is not known, or was revoked. {_ASK}"))
-        return Principal(token.principal, tuple(token.groups), frozenset(token.may) & TOKEN_RIGHTS)
+        return Principal(
+            token.principal,
+            tuple(token.groups),
+            frozenset(token.may) & TOKEN_RIGHTS,
+            acts_for=token.acts_for,
+            door=f"{self.NAME}, token {token.id}",
+        )
 
 
 class UnixDoor(Door):
     """The Unix socket. Its peer's uid was checked when it connected: without a token, it is the owner."""
+
+    NAME = "unix socket"
 
     def __init__(self, app: ASGIApp, ledger: Ledger, owner: Principal) -> None:
         super().__init__(app, ledger)
@@ -89,6 +100,8 @@ class UnixDoor(Door):
 
 class TcpDoor(Door):
     """TCP. Whoever comes must know the exact host name and bear a token; pages of other origins are turned away."""
+
+    NAME = "tcp"
 
     def __init__(self, app: ASGIApp, ledger: Ledger, hosts: Iterable[str]) -> None:
         super().__init__(app, ledger)

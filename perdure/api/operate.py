@@ -66,7 +66,9 @@ async def add_token(request: TokenRequest, client: Asked, principal: Asking) -> 
     """Make a token; its text is in this answer and nowhere else."""
     return await client.read(
         principal,
-        lambda: client.ledger.add_token(request.principal, request.groups, request.may, at=client.now()),
+        lambda: client.ledger.add_token(
+            request.principal, request.groups, request.may, at=client.now(), acts_for=request.acts_for
+        ),
         right="own",
     )
 

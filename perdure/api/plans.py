@@ -21,8 +21,12 @@ async def review_plan(client: Asked, principal: Asking, ref: str = "", digest: s
     if bool(ref) == bool(digest):
         raise UserError("Give exactly one of ref (a job) and digest (a plan, at least its first 8 digits).")
     if ref:
-        return await client.read(principal, lambda: client.reader.review_job(ref, now=client.now()))
-    return await client.read(principal, lambda: client.reader.review_plan(digest, now=client.now()))
+        return await client.read(
+            principal, lambda: client.reader.review_job(ref, now=client.now(), viewer=principal.name)
+        )
+    return await client.read(
+        principal, lambda: client.reader.review_plan(digest, now=client.now(), viewer=principal.name)
+    )
 
 
 @router.get("/diff", response_class=StreamingResponse)
@@ -32,12 +36,14 @@ async def stream_diff(
     principal: Asking,
     since_previous: bool = False,
 ) -> StreamingResponse:
-    """A plan's whole diff as text, however large, file by file; or what differs from the last decided plan.
+    """A plan's whole diff as text, however large, file by file; or what differs from the last one that you decided.
 
     An answer whose last chunk is missing broke off: it is not the whole diff.
     """
     reader = client.reader
-    pieces = await client.read(principal, lambda: reader.stream_diff(digest, since_previous=since_previous))
+    pieces = await client.read(
+        principal, lambda: reader.stream_diff(digest, since_previous=since_previous, viewer=principal.name)
+    )
     return StreamingResponse(pieces, media_type="text/plain; charset=utf-8")
 
 

@@ -17,7 +17,13 @@ from perdure.contracts.base import JsonDict
 from perdure.contracts.http import AuditFinding, AuditReport
 from perdure.errors import UserError
 
-MARKS: dict[str, Span] = {"ok": ("✓", "good"), "gap": ("✗", "bad"), "tampered": ("✗", "bad"), "expired": ("–", "dim")}
+MARKS: dict[str, Span] = {
+    "ok": ("✓", "good"),
+    "notice": ("!", "warn"),
+    "gap": ("✗", "bad"),
+    "tampered": ("✗", "bad"),
+    "expired": ("–", "dim"),
+}
 
 
 @click.group(

@@ -30,6 +30,7 @@ COMMANDS: Sections = {
         "request-changes": Entry("perdure.cli.decide:request_changes", "Send a plan back to draft with a comment."),
         "edit": Entry("perdure.cli.edit:edit", "Change a plan, or a call of an agent, and get a new one."),
         "withdraw": Entry("perdure.cli.decide:withdraw", "Take your approval back before it is used."),
+        "break-glass": Entry("perdure.cli.decide:break_glass", "Let a plan happen alone, in an emergency."),
         "resolve": Entry("perdure.cli.resolve:resolve", "Say what became of an effect nobody can tell."),
         "approvals": Entry("perdure.cli.approvals:approvals", "Let calls of agents go without asking, until a time."),
     },
@@ -64,6 +65,7 @@ COMMANDS: Sections = {
         "templates": Entry("perdure.cli.templates:templates", "List, show, validate and trust templates."),
         "tools": Entry("perdure.cli.tools:tools", "List the tools that agents may be given."),
         "effects": Entry("perdure.cli.effects:effects", "List the kinds of change that templates may name."),
+        "people": Entry("perdure.cli.people:people", "Say who decides today; delegate for a while."),
         "tokens": Entry("perdure.cli.tokens:tokens", "Make and revoke tokens for other clients."),
         "key": Entry("perdure.cli.key:key", "Protect the key that signs your decisions."),
         "completion": Entry("perdure.cli.completion:completion", "Print tab completion for your shell."),
@@ -111,6 +113,14 @@ TOKENS: Sections = {
     }
 }
 
+PEOPLE: Sections = {
+    "Commands": {
+        "list": Entry("perdure.cli.people:list_people", "List people, policies and delegations."),
+        "delegate": Entry("perdure.cli.people:delegate", "Let somebody decide in your place, until a time."),
+        "end": Entry("perdure.cli.people:end_delegation", "Take a delegation of yours back."),
+    }
+}
+
 KEY: Sections = {
     "Commands": {
         "show": Entry("perdure.cli.key:show_key", "Show the public keys of your decisions."),
@@ -134,5 +144,5 @@ AUDIT: Sections = {
     }
 }
 
-EVERY_MAP: tuple[Sections, ...] = (COMMANDS, TEMPLATES, TOOLS, EFFECTS, APPROVALS, TOKENS, KEY, MODELS, AUDIT)
+EVERY_MAP: tuple[Sections, ...] = (COMMANDS, TEMPLATES, TOOLS, EFFECTS, APPROVALS, PEOPLE, TOKENS, KEY, MODELS, AUDIT)
 """All maps there are, for the reference and the tests."""

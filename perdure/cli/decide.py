@@ -100,6 +100,28 @@ def withdraw(session: Session, digest: str, comment: str, passphrase_stdin: bool
         return send(session, door, read_plan(door, digest), "withdraw", comment, passphrase_stdin, detach=True)
 
 
+@command(
+    "break-glass",
+    unread=codes.WAITING,
+    examples=[("perdure break-glass 7f3a91c2 -m 'site down, dba asleep'", "loud, and in every account of the job")],
+)
+@click.argument("digest")
+@click.option("-m", "--message", "comment", required=True, help="Why it could not wait; everybody reads it.")
+@passphrase_option
+@detach_option
+@no_start_option
+def break_glass(
+    session: Session, digest: str, comment: str, passphrase_stdin: bool, detach: bool, no_start: bool
+) -> int:
+    """Let a plan happen alone, in an emergency, although others should decide.
+
+    Only for a plan whose rule lets your group (`break_glass`), with a right of its own, and with a reason. Somebody's
+    rejection stands over it.
+    """
+    with door_to_jobs(session, no_start=no_start) as door:
+        return send(session, door, read_plan(door, digest), "break_glass", comment, passphrase_stdin, detach=detach)
+
+
 def send(
     session: Session,
     door: Door,
@@ -129,7 +151,14 @@ def deliver(
 ) -> DecideAnswer:
     """Send a decision on a plan; return what it amounts to."""
     return decide(
-        door, review.digest, kind, comment=comment, changes=changes, passphrase=passphrase, may_ask=session.may_ask
+        door,
+        review.digest,
+        kind,
+        comment=comment,
+        changes=changes,
+        since=review.since_digest,
+        passphrase=passphrase,
+        may_ask=session.may_ask,
     )
 
 
@@ -159,6 +188,7 @@ def _say(session: Session, review: Review, kind: Kind, answer: DecideAnswer) -> 
         "reject": "Rejected",
         "request_changes": "Sent back to draft",
         "withdraw": "Withdrawn",
+        "break_glass": "GLASS BROKEN:",
     }[kind]
     weighing = answer.weighing
     paper = session.progress

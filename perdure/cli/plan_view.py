@@ -32,7 +32,7 @@ def print_plan(paper: Paper, review: Review) -> None:
     for row in _remarks(review):
         paper.line("  ", *row)
     if review.since_previous:
-        paper.line(("  since the last plan:", "title"))
+        paper.line((f"  since plan {review.since_digest[:SHORT]}, which you decided:", "title"))
         paper.lines(review.since_previous, indent="    ")
 
 
@@ -44,7 +44,8 @@ def review_lines(paper: Paper, review: Review, door: Door, *, diff: bool = True)
     yield from _section(paper, "Read before the diff", [[("! ", "warn"), text] for text in review.hazards])
     yield from _section(paper, "Remarks", [["– ", text] for text in review.findings])
     yield from _section(paper, "An approval also settles, for later jobs of the thread", _settled(review))
-    yield from _section(paper, "Since the last plan", [[line] for line in review.since_previous.splitlines()])
+    since = f"Since plan {review.since_digest[:SHORT]}, which you decided"
+    yield from _section(paper, since, [[line] for line in review.since_previous.splitlines()])
     if diff and review.since_previous_left_out_bytes:
         lines = door.stream_lines("/v1/diff", digest=review.digest, since_previous=True)
         yield from paint_diff(paper, lines)
@@ -107,6 +108,7 @@ def _state(view: EffectView) -> Span:
 
 
 def _remarks(review: Review) -> Iterator[Row]:
+    yield from _loud(review)
     for text in review.hazards:
         yield [("! ", "warn"), (text, "warn")]
     for verdict in review.verdicts:
@@ -116,6 +118,14 @@ def _remarks(review: Review) -> Iterator[Row]:
         yield [("– ", "dim"), text]
     for one in review.settles:
         yield [("– ", "dim"), f"An approval also settles {one.name} = {one.value}: {one.because}."]
+
+
+def _loud(review: Review) -> Iterator[Row]:
+    """What nobody may overlook about how a plan was decided, or is to be."""
+    if review.weighing.broken_glass:
+        yield [("!! GLASS BROKEN ", "bad"), (f"by {review.weighing.broken_glass}", "bad")]
+    for note in review.weighing.notes:
+        yield [("! ", "warn"), (note, "warn")]
 
 
 def _settled(review: Review) -> list[Row]:
@@ -187,10 +197,13 @@ def _section(paper: Paper, title: str, rows: list[Row]) -> Iterator[str]:
 
 
 def _foot(paper: Paper, review: Review) -> Iterator[str]:
+    for row in _loud(review):
+        yield paper.paint(*row)
     groups = ", ".join(f"{rule.count} from {rule.group}" for rule in review.rule.approvals)
     wanted = groups or "nobody's approval: all of it can be undone"
     own = "" if review.rule.requester_may_approve else ", not whoever asked for it"
-    yield paper.paint(("Needs ", "dim"), wanted + own)
+    policy = f" (policy {review.rule.policy})" if review.rule.policy else ""
+    yield paper.paint(("Needs ", "dim"), wanted + own + policy)
     missing = ", ".join(review.weighing.missing)
     if missing != groups and review.state == "open":
         yield paper.paint(("Still missing ", "dim"), missing)

@@ -15,7 +15,7 @@ from perdure.contracts.http import DecideAnswer, DecideRequest, JobView, Review
 from perdure.errors import Refused, UserError
 
 T = TypeVar("T")
-Kind = Literal["approve", "reject", "request_changes", "withdraw"]
+Kind = Literal["approve", "reject", "request_changes", "withdraw", "break_glass"]
 
 _DIGEST = re.compile(r"[0-9a-f]{8,64}")
 SHORTEST = 8
@@ -63,14 +63,23 @@ def decide(
     *,
     comment: str = "",
     changes: JsonDict | None = None,
+    since: str = "",
     passphrase: str = "",
     may_ask: bool = False,
 ) -> DecideAnswer:
-    """Sign and send a decision on the whole digest; asks for the decision key's passphrase when it has one."""
+    """Sign and send a decision on the whole digest; asks for the decision key's passphrase when it has one.
+
+    ``since``: the plan from which the difference was shown; it is kept in the decision.
+    """
 
     def send(opened_by: str) -> DecideAnswer:
         request = DecideRequest(
-            kind=kind, decision_id=decision_id, comment=comment, changes=changes or {}, passphrase=opened_by
+            kind=kind,
+            decision_id=decision_id,
+            comment=comment,
+            changes=changes or {},
+            since=since or None,
+            passphrase=opened_by,
         )
         return door.post(f"/v1/plans/{digest}/decisions", request, DecideAnswer)
 

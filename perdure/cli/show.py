@@ -98,4 +98,6 @@ def _tell(session: Session, door: Door, job: JobView, *, every_round: bool) -> N
     if job.phase.is_final or job.phase in {JobPhase.unknown, JobPhase.waiting_for_merge}:
         say_end(session.paper, door, job)
     elif job.phase is JobPhase.waiting and job.expires_at:
-        session.paper.line(f"Waiting until {clock(job.expires_at)}.  ", (f"perdure review {job.number}", "hint"))
+        needs = f" for {', '.join(job.missing)}" if job.missing else ""
+        until = clock(job.expires_at)
+        session.paper.line(f"Waiting{needs} until {until}.  ", (f"perdure review {job.number}", "hint"))

@@ -93,6 +93,9 @@ class Story:
         if not isinstance(decision, dict) or decision.get("id") in self._own:
             return
         comment = f": {decision['comment']}" if decision.get("comment") else ""
+        if kind == "break_glass":
+            self._live.say(["  ", ("!! GLASS BROKEN", "bad"), (f" by {decision.get('by', '?')}{comment}", "bad")])
+            return
         self._live.say(["  ", (kind.replace("_", " "), "title"), f" by {decision.get('by', '?')}{comment}"])
 
     def _on_agent(self, kind: str, body: dict[str, Any]) -> None:

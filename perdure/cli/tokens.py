@@ -11,6 +11,8 @@ from perdure.cli.session import Session, command
 from perdure.cli.words import clock
 from perdure.contracts.http import TokenRequest, TokenView
 
+RIGHTS = ["read", "submit", "decide", "break_glass"]
+
 
 @click.group(
     "tokens",
@@ -47,16 +49,17 @@ def list_tokens(session: Session) -> None:
     examples=[
         ("perdure tokens add ci --may submit --may read", "two rights"),
         ("perdure tokens add anna --may decide --group maintainers --json", "for a script"),
+        ("perdure tokens add assistant --agent-of anna --may submit", "asks in anna's name, decides nothing"),
     ],
 )
 @click.argument("principal")
-@click.option("--may", multiple=True, type=click.Choice(["read", "submit", "decide"]), help="A right; default: read.")
+@click.option("--may", multiple=True, type=click.Choice(RIGHTS), help="A right; default: read.")
 @click.option("--group", "groups", multiple=True, metavar="NAME", help="A group that it decides for.")
-def add_token(session: Session, principal: str, may: tuple[str, ...], groups: tuple[str, ...]) -> None:
+@click.option("--agent-of", default="", metavar="PERSON", help="It is an agent of PERSON: it can never decide.")
+def add_token(session: Session, principal: str, may: tuple[str, ...], groups: tuple[str, ...], agent_of: str) -> None:
     """Make a token for PRINCIPAL and print it, this once."""
-    request = TokenRequest.model_validate(
-        {"principal": principal, "groups": list(groups), "may": list(may) or ["read"]}
-    )
+    about = {"principal": principal, "groups": list(groups), "acts_for": agent_of}
+    request = TokenRequest.model_validate({**about, "may": list(may) or ["read"]})
     with session.door() as door:
         made = door.post("/v1/tokens", request, TokenView)
     if session.as_json:
@@ -82,7 +85,7 @@ def _row(token: TokenView) -> Row:
     gone = f"revoked {clock(token.revoked_at)}" if token.revoked_at else ""
     return [
         token.id,
-        token.principal,
+        f"{token.principal} (agent of {token.acts_for})" if token.acts_for else token.principal,
         ", ".join(token.may),
         ", ".join(token.groups),
         clock(token.created_at),

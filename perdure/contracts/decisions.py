@@ -12,9 +12,11 @@ DecisionKind = Literal[
     "approve", "reject", "request_changes", "withdraw", "cancel", "resolve", "trust",
     "say", "interrupt", "amend", "rewind", "pause", "resume", "dial", "more",
     "standing", "revoke",
+    "break_glass", "delegate", "undelegate",
 ]  # fmt: skip
 """The second line steers an agent: what is said, the dial's new place or what is given more stands in ``comment``.
-In the third a :class:`StandingScope`, or a :class:`Revocation`, stands there as JSON."""
+In the third a :class:`StandingScope`, or a :class:`Revocation`, stands there as JSON; in a ``delegate`` a
+:class:`Delegation`, in an ``undelegate`` the id of one."""
 
 
 STEERING: tuple[DecisionKind, ...] = ("say", "interrupt", "amend", "rewind", "pause", "resume", "dial", "more")
@@ -53,6 +55,17 @@ class Revocation(Contract):
     comment: str = Field(default="", max_length=1000)
 
 
+class Delegation(Contract):
+    """Lets somebody else decide in one's place until a time; belongs to no job."""
+
+    to: str
+    """The principal's name. What was delegated to it, it cannot delegate."""
+    groups: list[str] = Field(min_length=1)
+    """Groups of whoever delegates."""
+    until: UtcTime
+    comment: str = Field(default="", max_length=1000)
+
+
 class Decision(Contract):
     """One decision, exactly as signed: canonical JSON of this model behind ``DECISION_PREFIX``."""
 
@@ -70,6 +83,10 @@ class Decision(Contract):
     head: str
     """The ledger's head that was seen."""
     comment: str = Field(default="", max_length=4000)
+    door: str = ""
+    """Through which door it came: "unix socket", "token 4f2a81c0"."""
+    since: str = ""
+    """Digest of an earlier plan, decided by the same person, against which this one was looked at."""
     edits: BlobRef | None = None
     """With ``request_changes``: an :class:`Edits` blob."""
     effect: int | None = None
@@ -122,6 +139,10 @@ class Weighing(Contract):
     self_approved: bool = False
     standing: list[str] = []
     """Ids of the standing approvals among the decisions that made the outcome."""
+    broken_glass: str = ""
+    """Who broke the glass, and why; empty: nobody did, or it was not what let the plan go."""
+    notes: list[str] = []
+    """What somebody who decides should know of the rule, one sentence each: that a policy is stricter today."""
 
 
 class GateInput(Contract):

@@ -127,7 +127,10 @@ class Review(Contract):
     added: int
     removed: int
     since_previous: str = ""
-    """What differs from the last decided plan, one item a line; empty for a first plan. Diffs above 1 MB left out."""
+    """What differs from the last plan of the job that whoever looks decided, one item a line; empty for somebody who
+    decided none: they see all of it for the first time. Diffs above 1 MB left out."""
+    since_digest: str = ""
+    """That plan."""
     since_previous_left_out_bytes: int = 0
     """Size of the diff between the two plans when left out: ``GET /v1/diff`` gives it, with ``since_previous``."""
     weighing: Weighing
@@ -138,11 +141,13 @@ class Review(Contract):
 class DecideRequest(Contract):
     """Decide on one digest, whole. Never "the latest"."""
 
-    kind: Literal["approve", "reject", "request_changes", "withdraw"]
+    kind: Literal["approve", "reject", "request_changes", "withdraw", "break_glass"]
     decision_id: str = Field(pattern=r"^[a-z0-9][a-z0-9-]{0,63}$")
     comment: str = ""
     changes: JsonDict = {}
     """With ``request_changes``: ``contracts.decisions.Edits.changes``."""
+    since: Digest | None = None
+    """The earlier plan, decided by the same person, against which this one was looked at; kept in the decision."""
     passphrase: str = ""
     """Opens the decision key when it has one; used for this signature and forgotten."""
 
@@ -333,7 +338,9 @@ class TokenRequest(Contract):
 
     principal: str
     groups: list[str] = []
-    may: list[Literal["submit", "decide", "read"]] = ["read"]
+    may: list[Literal["submit", "decide", "read", "break_glass"]] = ["read"]
+    acts_for: str = ""
+    """The person behind an agent: it may read and submit, and what it asks for is asked for by that person."""
 
 
 class TokenView(Contract):
@@ -341,6 +348,8 @@ class TokenView(Contract):
 
     id: str
     principal: str
+    acts_for: str = ""
+    """Set: an agent of that person."""
     groups: list[str]
     may: list[str]
     created_at: UtcTime
@@ -351,8 +360,9 @@ class TokenView(Contract):
 class AuditFinding(Contract):
     """One thing that an audit saw."""
 
-    severity: Literal["ok", "gap", "tampered", "expired"]
-    """expired: gone by retention and archived; gap: missing without a reason."""
+    severity: Literal["ok", "gap", "tampered", "expired", "notice"]
+    """expired: gone by retention and archived; gap: missing without a reason; notice: nothing is wrong with the
+    evidence, and what it tells should not be overlooked (a broken glass)."""
     about: str
     detail: str
 

@@ -94,6 +94,18 @@ class ApprovalRule(Contract):
 
     group: str
     count: int = Field(default=1, ge=1)
+    after: list[str] = []
+    """Groups of the same rule that decide before: until theirs stand, an approval of this group does not count."""
+
+
+class EscalationRule(Contract):
+    """Who else may decide once a plan has waited for so long."""
+
+    group: str
+    after_seconds: int = Field(ge=1)
+    """Since the plan was frozen."""
+    stands_for: list[str] = []
+    """In whose place; empty: of every group."""
 
 
 class ReviewRule(Contract):
@@ -101,9 +113,20 @@ class ReviewRule(Contract):
 
     approvals: list[ApprovalRule]
     """All of them are needed. Empty: no gate (only reversible effects)."""
+    policy: str = ""
+    """Name of the policy that the rule was made from; what it says today counts too, the stricter of both."""
     requester_may_approve: bool = True
+    """False: nor may an author."""
+    authors_may_approve: bool = True
+    """Whether people whose edits are in the plan may approve it."""
     expires_after_seconds: int = 7 * 24 * 3600
-    on_expiry: Literal["deny"] = "deny"
+    on_expiry: Literal["deny", "skip", "park"] = "deny"
+    """deny, skip: nothing happens and the job ends (skip: this run was left out) · park: it has no deadline."""
+    remind_after_seconds: list[int] = []
+    """When those who are missing are told again, since the plan was frozen."""
+    escalations: list[EscalationRule] = []
+    break_glass: list[str] = []
+    """Groups whose members, with the right to, may let it go alone, with a reason. Empty: nobody may."""
     editable: list[str] = []
 
 

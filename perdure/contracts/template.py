@@ -10,6 +10,7 @@ from pydantic import BeforeValidator, Field, PrivateAttr, WithJsonSchema, model_
 from perdure.contracts.base import JsonDict
 from perdure.contracts.template_agents import AnalyzeStep, DraftStep, JobBudget
 from perdure.contracts.template_base import Name, Part
+from perdure.contracts.template_review import Review
 from perdure.contracts.values import Command, Condition, Duration, ListExpression
 
 LANGUAGE = 1
@@ -156,47 +157,6 @@ class Verify(Part):
     def redrafts(self) -> int:
         """How often a red check goes back to draft."""
         return self.on_failure.redraft
-
-
-class Approvals(Part):
-    """So many approvals from one group."""
-
-    group: str = Field(alias="from", pattern=r"^[a-z0-9][a-z0-9-]{0,63}$")
-    count: int = Field(default=1, ge=1, le=50, strict=True)
-
-
-class Expires(Part):
-    """What happens when nobody answers."""
-
-    after: Duration = timedelta(days=7)
-    then: Literal["deny"] = "deny"
-
-
-class WhenScheduled(Part):
-    """How a gate behaves when the job was started by a schedule."""
-
-    nobody_answers: Literal["park", "skip", "deny"] = "park"
-    newer_plan: Literal["supersedes", "waits"] = "supersedes"
-
-
-class Review(Part):
-    """Who decides. A template that leaves it out asks one maintainer."""
-
-    approvals: list[Approvals] = [Approvals.model_validate({"from": "maintainers"})]
-    """All of them are needed. ``[]``: no gate, for reversible effects only."""
-    requester_may_approve: Condition = True
-    editable: list[str] = []
-    """What a reviewer may change in the plan."""
-    expires: Expires = Expires()
-    remind: list[Duration] = []
-    when_scheduled: WhenScheduled = WhenScheduled()
-
-    @model_validator(mode="after")
-    def _check(self) -> Review:
-        groups = [rule.group for rule in self.approvals]
-        if len(set(groups)) != len(groups):
-            raise ValueError("one group stands twice in `approvals`; write it once with a higher `count`")
-        return self
 
 
 class StepVerify(Part):

@@ -2,91 +2,117 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from datetime import datetime
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
 
 from perdure.contracts.decisions import Decision, Ignored, Weighing
 from perdure.contracts.plan import Envelope, Plan, ReviewRule
+from perdure.policy.counting import count_approvals, groups_that_decide, voices_of, why_own
+from perdure.policy.people import Today, groups_of, is_in, why_nobody
+from perdure.policy.review_rules import deadline_of, rule_today, say_tightened
 
-EVERY_GROUP = "*"
-"""In a principal's groups: the local owner, who stands for every group."""
-
-GATE_KINDS = ("approve", "reject", "request_changes", "withdraw")
+GATE_KINDS = ("approve", "reject", "request_changes", "withdraw", "break_glass")
 """Decisions that a gate weighs; cancel, resolve and trust are none of its business."""
 
+_NOBODY = Today()
 
-def weigh(plan: Plan, digest: str, decisions: Sequence[Decision], *, now: datetime) -> Weighing:
+
+def weigh(plan: Plan, digest: str, decisions: Sequence[Decision], *, now: datetime, today: Today = _NOBODY) -> Weighing:
     """Return what ``decisions`` (verified, in the ledger's order) amount to under the plan's pinned rule.
 
     The last word of each person counts. One rejection denies; else one request for changes sends back, also beside
-    enough approvals (nobody's wish is passed over); else the rule is satisfied, or more people are needed. A decision
-    made before the plan expired still counts after it, one made later does not; a gate that is not satisfied by then
-    is denied. ``withdrawn`` says that nothing stands because somebody took an approval back: like ``pending``, more
-    people may decide.
+    enough approvals (nobody's wish is passed over); else somebody broke the glass, or the rule is satisfied, or more
+    people are needed. A decision made before the plan expired still counts after it, one made later does not; a gate
+    that is not satisfied by then is denied. ``withdrawn`` says that nothing stands because somebody took an approval
+    back: like ``pending``, more people may decide.
+
+    ``today``: people and policies as they are now. They only take away: who was removed counts no more, and of a
+    policy that differs from the pinned rule the stricter of both counts.
     """
+    envelope = plan.envelope
+    rule, gone = rule_today(envelope, today)
+    gate = _Gate(envelope, digest, rule, deadline_of(envelope, rule), today)
     ignored: list[Ignored] = []
-    words = _last_words(plan.envelope, digest, decisions, ignored)
+    words = _last_words(gate, decisions, ignored)
+    notes = say_tightened(envelope.rule, rule)
+    for kind, outcome in (("reject", "denied"), ("request_changes", "changes_requested")):
+        if against := [word for word in words if word.kind == kind]:
+            return _outcome(outcome, against, ignored, notes=notes)
+    glass = [word for word in words if word.kind == "break_glass"]
+    if glass and not gone:
+        said = f"{glass[-1].by}: {glass[-1].comment}"
+        return _outcome("satisfied", glass, ignored, broken_glass=said, notes=notes)
     approvals = [word for word in words if word.kind == "approve"]
-    rejections = [word for word in words if word.kind == "reject"]
-    changes = [word for word in words if word.kind == "request_changes"]
-    if rejections:
-        return _outcome("denied", rejections, ignored)
-    if changes:
-        return _outcome("changes_requested", changes, ignored)
-    missing = missing_approvals(plan.envelope.rule, approvals)
+    count = count_approvals(rule, approvals, envelope, today)
+    missing = [*count.missing, gone] if gone else count.missing
+    counting = [word for word in approvals if word.id not in count.idle]
+    idle = [Ignored(decision_id=id, by=_by(approvals, id), why=why) for id, why in count.idle.items()]
     if not missing:
-        return _outcome("satisfied", approvals, ignored, self_approved=_is_self_approved(plan.envelope, approvals))
-    if now >= plan.envelope.expires_at:
-        comment = f"Expired {plan.envelope.expires_at.isoformat()} without enough approvals."
-        return Weighing(outcome="denied", missing=missing, ignored=ignored, comment=comment)
+        return _outcome("satisfied", counting, ignored + idle, self_approved=_is_own(envelope, counting), notes=notes)
+    about = {"missing": missing, "ignored": ignored + idle, "notes": notes}
+    if now >= gate.deadline:
+        comment = f"Expired {gate.deadline.isoformat()} without enough approvals."
+        return Weighing.model_validate({"outcome": "denied", "comment": comment, **about})
     withdrawn = [word.by for word in words if word.kind == "withdraw"]
     if withdrawn and not approvals:
-        return Weighing(outcome="withdrawn", missing=missing, ignored=ignored, by=withdrawn)
-    return Weighing(outcome="pending", missing=missing, ignored=ignored, by=[word.by for word in approvals])
+        return Weighing.model_validate({"outcome": "withdrawn", "by": withdrawn, **about})
+    return Weighing.model_validate({"outcome": "pending", "by": [word.by for word in counting], **about})
 
 
-def missing_approvals(rule: ReviewRule, approvals: Iterable[Decision]) -> list[str]:
-    """Return who is still needed ("1 from maintainers"), empty when the rule is satisfied.
-
-    Distinct people count, once for each group they belong to.
-    """
-    given = list(approvals)
-    missing = []
-    for needed in rule.approvals:
-        people = {decision.by for decision in given if _belongs(decision, needed.group)}
-        if len(people) < needed.count:
-            missing.append(f"{needed.count - len(people)} from {needed.group}")
-    return missing
-
-
-def may_decide(envelope: Envelope, decision: Decision) -> str:
-    """Return why this person's decision does not count under the pinned rule; empty when it does.
+def may_decide(envelope: Envelope, decision: Decision, today: Today = _NOBODY) -> str:
+    """Return why this person's decision does not count under the rule; empty when it does.
 
     Somebody who may not approve (who asked for the job, or wrote a part of the plan) may still reject or ask for
     changes; everybody may withdraw what they said.
     """
+    return _why_not(envelope, decision, rule_today(envelope, today)[0], today)
+
+
+@dataclass(frozen=True)
+class _Gate:
+    """What decisions are held against."""
+
+    envelope: Envelope
+    digest: str
+    rule: ReviewRule
+    deadline: datetime
+    today: Today
+
+
+def _why_not(envelope: Envelope, decision: Decision, rule: ReviewRule, today: Today) -> str:
     if decision.kind == "withdraw":
         return ""
-    groups = [needed.group for needed in envelope.rule.approvals]
-    if groups and not any(_belongs(decision, group) for group in groups):
-        return f"{decision.by} is in none of the groups that decide: {', '.join(groups)}"
-    if decision.kind != "approve" or envelope.rule.requester_may_approve:
-        return ""
-    if decision.by == envelope.requester:
-        return f"{decision.by} asked for this job, and its rule wants somebody else to approve"
-    if decision.by in envelope.authors:
-        return f"{decision.by} wrote a part of this plan, and its rule wants somebody else to approve"
-    return ""
+    if why := why_nobody(decision.by, today):
+        return why
+    if decision.kind == "break_glass":
+        return _why_no_glass(decision, rule, today)
+    groups = groups_that_decide(rule, envelope, decision.at)
+    speaks_for = [name for voice in voices_of(decision, rule, envelope, today) for name in voice.groups]
+    if rule.approvals and not any(is_in(speaks_for, group) for group in groups):
+        return f"{decision.by} is in none of the groups that decide: {', '.join(groups)}{_say_later(rule, envelope)}"
+    return why_own(decision.by, rule, envelope) if decision.kind == "approve" else ""
 
 
-def _last_words(
-    envelope: Envelope, digest: str, decisions: Sequence[Decision], ignored: list[Ignored]
-) -> list[Decision]:
+def _why_no_glass(decision: Decision, rule: ReviewRule, today: Today) -> str:
+    """Nobody breaks the glass in somebody else's place, and nobody without a word."""
+    if not any(is_in(groups_of(decision, today), group) for group in rule.break_glass):
+        allowed = ", ".join(rule.break_glass) or "nobody"
+        return f"{decision.by} may not break the glass of this plan; its rule lets: {allowed}"
+    return "" if decision.comment.strip() else f"{decision.by} gave no reason for breaking the glass"
+
+
+def _say_later(rule: ReviewRule, envelope: Envelope) -> str:
+    due = [(one.group, envelope.created_at + timedelta(seconds=one.after_seconds)) for one in rule.escalations]
+    return "".join(f"; {group} from {at:%Y-%m-%d %H:%M} UTC on" for group, at in due)
+
+
+def _last_words(gate: _Gate, decisions: Sequence[Decision], ignored: list[Ignored]) -> list[Decision]:
     """Each person's last word that counts, oldest first; what does not count goes to ``ignored``."""
     words: dict[str, Decision] = {}
     for decision in _once(decisions):
-        void = _why_void(envelope, digest, decision)
-        why = void or may_decide(envelope, decision) or _why_empty(decision, words)
+        void = _why_void(gate, decision)
+        why = void or _why_not(gate.envelope, decision, gate.rule, gate.today) or _why_empty(decision, words)
         if why:
             ignored.append(Ignored(decision_id=decision.id, by=decision.by, why=why))
         if void or (why and not _unsays(decision, words)):
@@ -109,7 +135,8 @@ def _why_empty(decision: Decision, words: dict[str, Decision]) -> str:
 def _unsays(decision: Decision, words: dict[str, Decision]) -> bool:
     """A "no" that does not count by itself still takes back the same person's "yes"."""
     earlier = words.get(decision.by)
-    return earlier is not None and earlier.kind == "approve" and decision.kind in ("reject", "request_changes")
+    is_yes = earlier is not None and earlier.kind in ("approve", "break_glass")
+    return is_yes and decision.kind in ("reject", "request_changes")
 
 
 def _once(decisions: Sequence[Decision]) -> list[Decision]:
@@ -120,27 +147,33 @@ def _once(decisions: Sequence[Decision]) -> list[Decision]:
     return list(by_id.values())
 
 
-def _why_void(envelope: Envelope, digest: str, decision: Decision) -> str:
-    if decision.digest != digest:
-        return f"it decides on plan {decision.digest[:8] or '(none)'}, not on {digest[:8]}"
-    if decision.job_id != envelope.job_id:
-        return f"it names job {decision.job_id}, and the plan belongs to {envelope.job_id}"
-    if decision.at >= envelope.expires_at:
-        return f"it came after the plan had expired ({envelope.expires_at.isoformat()})"
+def _why_void(gate: _Gate, decision: Decision) -> str:
+    if decision.digest != gate.digest:
+        return f"it decides on plan {decision.digest[:8] or '(none)'}, not on {gate.digest[:8]}"
+    if decision.job_id != gate.envelope.job_id:
+        return f"it names job {decision.job_id}, and the plan belongs to {gate.envelope.job_id}"
+    if decision.at >= gate.deadline:
+        return f"it came after the plan had expired ({gate.deadline.isoformat()})"
     return ""
 
 
-def _belongs(decision: Decision, group: str) -> bool:
-    return group in decision.groups or EVERY_GROUP in decision.groups
+def _by(decisions: Sequence[Decision], decision_id: str) -> str:
+    return next(decision.by for decision in decisions if decision.id == decision_id)
 
 
-def _is_self_approved(envelope: Envelope, approvals: Sequence[Decision]) -> bool:
+def _is_own(envelope: Envelope, approvals: Sequence[Decision]) -> bool:
     own = {envelope.requester, *envelope.authors}
     return any(decision.by in own for decision in approvals)
 
 
 def _outcome(
-    outcome: str, words: Sequence[Decision], ignored: list[Ignored], *, self_approved: bool = False
+    outcome: str,
+    words: Sequence[Decision],
+    ignored: list[Ignored],
+    *,
+    notes: list[str],
+    self_approved: bool = False,
+    broken_glass: str = "",
 ) -> Weighing:
     last = words[-1] if words else None
     return Weighing.model_validate(
@@ -151,5 +184,7 @@ def _outcome(
             "edits": last.edits if last and last.kind == "request_changes" else None,
             "comment": last.comment if last else "",
             "self_approved": self_approved,
+            "broken_glass": broken_glass,
+            "notes": notes,
         }
     )

@@ -13,8 +13,11 @@ from perdure.contracts.decisions import Decision, Revocation, StandingScope, Wei
 from perdure.contracts.names import CALL_ROUNDS
 from perdure.contracts.plan import Plan
 from perdure.policy.gates import weigh
+from perdure.policy.people import Today
 from perdure.policy.permissions import matches_call
 from perdure.policy.targets import hash_arguments
+
+_NOBODY = Today()
 
 STANDING_KINDS = ("standing", "revoke")
 
@@ -91,19 +94,20 @@ def weigh_call(
     uses: Mapping[str, int],
     *,
     now: datetime,
+    today: Today = _NOBODY,
 ) -> Weighing:
     """Return what decisions on a plan amount to, together with as many standing approvals as are needed.
 
     What people decide on the plan itself goes before: a "no", or an approval taken back, is not made up for by the
     same person's standing approval, and where their approvals are enough none is used.
     """
-    alone = weigh(plan, digest, decisions, now=now)
+    alone = weigh(plan, digest, decisions, now=now, today=today)
     given: list[Decision] = []
     for approval in approvals_by_standing(plan, digest, words, uses, now=now):
         if alone.outcome not in ("pending", "withdrawn"):
             break
         given.append(approval)
-        found = weigh(plan, digest, [*given, *decisions], now=now)
+        found = weigh(plan, digest, [*given, *decisions], now=now, today=today)
         if found.outcome == "satisfied":
             idle = {ignored.decision_id for ignored in found.ignored}
             used = [approval.id for approval in given if approval.id not in idle]

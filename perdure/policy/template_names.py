@@ -37,6 +37,7 @@ _RENDERED: tuple[tuple[tuple[str, ...], tuple[str, ...], bool], ...] = (
     (("verify", "checks", _ANY, "expect"), ("inputs", "job", "gather", "analyze", "draft"), True),
     (("verify", "checks", _ANY, "when"), ("inputs", "job", "gather", "analyze", "draft"), True),
     (("review", "requester_may_approve"), ("inputs", "job", "gather", "analyze", "draft", "verify"), True),
+    (("review", "authors_may_approve"), ("inputs", "job", "gather", "analyze", "draft", "verify"), True),
     (("apply", _ANY, "for_each"), ("inputs", "job", "gather", "analyze", "draft", "verify"), True),
     (("apply", _ANY, "when"), ("inputs", "job", "gather", "analyze", "draft", "verify"), True),
     *(

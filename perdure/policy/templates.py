@@ -10,10 +10,12 @@ from pydantic import ValidationError
 
 from perdure.contracts.base import JsonDict
 from perdure.contracts.job import JobOutline, JobSpec, SourceOutline
+from perdure.contracts.plan import ReviewRule
 from perdure.contracts.template import Check, Source, Template
 from perdure.contracts.template_agents import DraftStep
 from perdure.errors import UserError
 from perdure.policy.names import suggest
+from perdure.policy.review_rules import pinned_rule
 from perdure.policy.template_faults import describe_fault
 from perdure.policy.template_models import find_model_problems
 from perdure.policy.template_names import Problem, find_problems
@@ -23,6 +25,9 @@ from perdure.policy.yaml_text import YamlProblem, read_yaml
 RuleShape = tuple[str, Set[str], Set[str], bool]
 """A rule as far as templates go: (class: source, analysis, draft or check; keys it needs; keys it may take; whether a
 prompt may refine what it gives)."""
+
+
+_NO_POLICIES: Mapping[str, ReviewRule] = {}
 
 
 class TemplateError(UserError):
@@ -64,20 +69,27 @@ def _parse(text: str, path: str) -> Template:
 
 
 def check_template(
-    template: Template, *, rules: Mapping[str, RuleShape], effects: Mapping[str, bool], tools: Collection[str]
+    template: Template,
+    *,
+    rules: Mapping[str, RuleShape],
+    effects: Mapping[str, bool],
+    tools: Collection[str],
+    policies: Mapping[str, ReviewRule] = _NO_POLICIES,
 ) -> None:
     """Check a template against what is installed.
 
     ``effects`` says of each kind whether it always has an inverse of its own.
 
     Raises:
-        TemplateError: a rule, effect or tool that does not exist (with the nearest one), a wrong key of ``with``, a
-            part of the language that this version cannot run, or an irreversible effect that no approval stands before.
+        TemplateError: a rule, effect, tool or policy that does not exist (with the nearest one), a wrong key of
+            ``with``, a part of the language that this version cannot run, or an irreversible effect that no approval
+            stands before.
     """
     refined = {name for name, shape in rules.items() if shape[3]}
     problems = [
         *_check_rules(template, rules),
-        *_check_effects(template, effects),
+        *_check_effects(template, effects, is_gated=_is_gated(template, policies)),
+        *_check_policy(template, policies),
         *find_model_problems(template, refined),
         *check_tools(template, tools),
         *_check_unsupported(template),
@@ -126,9 +138,23 @@ def _check_rule(
     return unknown + [((*place, "use"), f"The rule {name!r} needs {key!r} in `with`.") for key in missing]
 
 
-def _check_effects(template: Template, effects: Mapping[str, bool]) -> list[Problem]:
+def _is_gated(template: Template, policies: Mapping[str, ReviewRule]) -> bool:
+    """Whether somebody surely has to approve: the template says so itself, or the policy does that it names."""
+    policy = policies.get(template.review.policy)
+    by_itself = "review" in template.model_fields_set and bool(template.review.approvals)
+    return bool(policy.approvals) if policy and "approvals" not in template.review.model_fields_set else by_itself
+
+
+def _check_policy(template: Template, policies: Mapping[str, ReviewRule]) -> list[Problem]:
+    try:
+        pinned_rule(template.review, policies)
+    except UserError as error:
+        return [(("review", "policy"), error.message)]
+    return []
+
+
+def _check_effects(template: Template, effects: Mapping[str, bool], *, is_gated: bool) -> list[Problem]:
     problems: list[Problem] = []
-    gated = "review" in template.model_fields_set and bool(template.review.approvals)
     for position, step in enumerate(template.apply):
         place = ("apply", position)
         if step.effect not in effects:
@@ -143,7 +169,7 @@ def _check_effects(template: Template, effects: Mapping[str, bool]) -> list[Prob
         if not built_in and step.undo is None and not step.irreversible:
             text = f"{step.effect!r} needs its way back: `undo: …`, `undo: none_needed` or `irreversible: <why>`."
             problems.append((place, text))
-        elif step.irreversible and not gated:
+        elif step.irreversible and not is_gated:
             text = (
                 f"The step {step.id!r} is irreversible and no approval stands before it. "
                 "Write a `review` with at least one entry in `approvals`."

@@ -30,15 +30,15 @@ def record_decision(connection: Connection, signed: SignedDecision, thread: str,
         NotFound: no such plan, job or effect.
     """
     decision = signed.decision
-    if decision.kind == "trust":
-        raise UserError("Trust in a template is recorded with trust_template, not as a job's decision.")
-    if _is_recorded(connection, signed):
+    if decision.kind in ("trust", "delegate", "undelegate"):
+        raise UserError(f"A {decision.kind!r} is recorded for the installation, not as a job's decision.")
+    if is_recorded(connection, signed):
         return False
     job = job_row(connection, decision.job_id)
     if job.thread != thread:
         raise Conflict(f"{decision.job_id} belongs to thread {job.thread!r}, not to {thread!r}. Nothing was recorded.")
     _check(connection, decision, job, at)
-    position = _insert(connection, signed, thread=thread, job_id=decision.job_id, at=at)
+    position = insert_decision(connection, signed, thread=thread, job_id=decision.job_id, at=at)
     _take_effect(connection, decision, position)
     return True
 
@@ -48,9 +48,9 @@ def trust_template(connection: Connection, digest: str, by: str, signed: SignedD
     decision = signed.decision
     if (decision.kind, decision.digest, decision.by) != ("trust", digest, by):
         raise Conflict(f"Decision {decision.id} is no trust in template {digest[:8]} by {by}. Nothing was recorded.")
-    if is_trusted(connection, digest) or _is_recorded(connection, signed):
+    if is_trusted(connection, digest) or is_recorded(connection, signed):
         return
-    _insert(connection, signed, thread=INSTALLATION, job_id="", at=at, told=True)
+    insert_decision(connection, signed, thread=INSTALLATION, job_id="", at=at, told=True)
     values = {"digest": digest, "by": by, "at": time_text(at), "decision_id": decision.id}
     connection.execute(insert(schema.trusted_templates).values(**values))
 
@@ -107,7 +107,8 @@ def resolution_after(connection: Connection, digest: str, index: int, position: 
     return found[-1] if found else None
 
 
-def _is_recorded(connection: Connection, signed: SignedDecision) -> bool:
+def is_recorded(connection: Connection, signed: SignedDecision) -> bool:
+    """Whether exactly this decision was written before. Raises ``Conflict`` when another one has its id."""
     decisions = schema.decisions
     row = connection.execute(select(decisions).where(decisions.c.id == signed.decision.id)).one_or_none()
     if row is None:
@@ -201,9 +202,10 @@ def _check_resolve(connection: Connection, decision: Decision) -> None:
         raise Conflict(f"{what} is not in doubt (it is {states[-1]!r}); there is nothing to resolve.")
 
 
-def _insert(
+def insert_decision(
     connection: Connection, signed: SignedDecision, *, thread: str, job_id: str, at: datetime, told: bool = False
 ) -> int:
+    """Write a checked decision; return the position of its record."""
     decision = signed.decision
     position, _ = append_event(
         connection,

@@ -22,6 +22,7 @@ from perdure.store import (
     approvals,
     arbiter,
     decisions,
+    delegations,
     erasure,
     events,
     intents,
@@ -342,10 +343,15 @@ class Ledger:
 
     # Access
 
-    def add_token(self, principal: str, groups: Sequence[str], may: Sequence[str], *, at: datetime) -> TokenView:
-        """Make a token; only the view returned here holds its text. ``may``: read, submit, decide."""
+    def add_token(
+        self, principal: str, groups: Sequence[str], may: Sequence[str], *, at: datetime, acts_for: str = ""
+    ) -> TokenView:
+        """Make a token; only the view returned here holds its text. ``may``: read, submit, decide, break_glass.
+
+        ``acts_for``: the person behind an agent, which may read and submit. Raises ``UserError`` when it gets more.
+        """
         with self.database.write() as connection:
-            return access.add_token(connection, principal, groups, may, at)
+            return access.add_token(connection, principal, groups, may, at, acts_for)
 
     def token(self, text: str) -> TokenView | None:
         """Return the token of that text; ``None`` when there is none or it was revoked."""
@@ -361,6 +367,16 @@ class Ledger:
         """End a token at once. Raises ``NotFound``."""
         with self.database.write() as connection:
             access.revoke_token(connection, token_id, at)
+
+    def record_delegation(self, signed: SignedDecision, *, at: datetime) -> bool:
+        """Write a ``delegate`` or its end; ``False`` when it was written before. Raises ``NotFound``, ``Conflict``."""
+        with self.database.write() as connection:
+            return delegations.record_delegation(connection, signed, at)
+
+    def delegations(self) -> list[SignedDecision]:
+        """Return every ``delegate`` and ``undelegate``, oldest first; whether they hold is for the reader to say."""
+        with self.database.read() as connection:
+            return delegations.list_delegations(connection)
 
     def trust_template(self, digest: str, *, by: str, at: datetime, decision: SignedDecision) -> None:
         """Allow a template's text to run; ``decision`` is the signed ``trust`` by the same person for that digest."""

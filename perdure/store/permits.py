@@ -135,7 +135,9 @@ def _refuse_unapproved(connection: Connection, plan: PlanRow, job_id: str, weigh
 
 def _refuse_any_no(connection: Connection, digest: str) -> None:
     """Nobody compared what was weighed with what is recorded: then any last word that is no "approve" stops it."""
-    against = sorted(by for by, kind in _last_words(connection, digest).items() if kind != "approve")
+    against = sorted(
+        by for by, kind in _last_words(connection, digest).items() if kind not in ("approve", "break_glass")
+    )
     if against:
         raise Refused(f"Plan {digest[:8]} may not be applied: the last word of {', '.join(against)} is against it.")
 

@@ -13,10 +13,13 @@ from perdure.contracts.job import JobPhase
 from perdure.contracts.names import CALL_ROUNDS
 from perdure.contracts.plan import Plan, read_plan
 from perdure.errors import NotFound, UserError
-from perdure.policy.gates import weigh
+from perdure.people import delegating
+from perdure.policy.gates import GATE_KINDS, weigh
+from perdure.policy.people import Today
 from perdure.policy.standing import weigh_call
 from perdure.store.blobs import BlobStore
 from perdure.store.ledger import Ledger
+from perdure.store.plans import OPEN
 from perdure.store.review import build_review, stream_difference
 from perdure.store.rows import PlanRow
 from perdure.store.signing import verify
@@ -33,7 +36,10 @@ PublicKeys = Callable[[], Mapping[str, bytes]]
 class Reader:
     """Answers questions; writes nothing."""
 
-    def __init__(self, ledger: Ledger, blobs: BlobStore, public_keys: PublicKeys) -> None:
+    def __init__(
+        self, ledger: Ledger, blobs: BlobStore, public_keys: PublicKeys, today: Callable[[], Today] = Today
+    ) -> None:
+        self._today = today
         self._ledger = ledger
         self._blobs = blobs
         self._public_keys = public_keys
@@ -42,8 +48,10 @@ class Reader:
         """Return a job; while it waits, with who is still needed."""
         return self._with_missing(self._ledger.job(ref), now)
 
-    def review_job(self, ref: str, *, now: datetime) -> Review:
+    def review_job(self, ref: str, *, now: datetime, viewer: str) -> Review:
         """Return the review of a job's newest plan. A decision on it names its digest all the same.
+
+        ``viewer``: whoever looks at it; the difference is from the last plan that they decided.
 
         Raises:
             NotFound: no such job, or it has no plan yet.
@@ -51,22 +59,23 @@ class Reader:
         job = self._ledger.job(ref)
         if not job.digest:
             raise NotFound(f"{job.name} has no plan yet (it is {job.phase}). `perdure show {job.number}` follows it.")
-        return self._review(self._ledger.plan(job.digest), now)
+        return self._review(self._ledger.plan(job.digest), now, viewer)
 
-    def review_plan(self, prefix: str, *, now: datetime) -> Review:
+    def review_plan(self, prefix: str, *, now: datetime, viewer: str) -> Review:
         """Return the review of the one plan whose digest begins with ``prefix``; see :meth:`find_plan`."""
-        return self._review(self.find_plan(prefix), now)
+        return self._review(self.find_plan(prefix), now, viewer)
 
-    def stream_diff(self, digest: str, *, since_previous: bool) -> Iterator[str]:
-        """Give a plan's diff, or what differs from the last decided plan, in pieces; empty without one before.
+    def stream_diff(self, digest: str, *, since_previous: bool, viewer: str) -> Iterator[str]:
+        """Give a plan's diff, or what differs from the last plan that ``viewer`` decided, in pieces; empty without one.
 
         The plan is read at once, its files while the pieces are taken. Raises ``NotFound`` or ``Tampered``, also then.
         """
-        plan = self.load_plan(self._ledger.plan(digest))
-        previous = plan.envelope.previous
+        row = self._ledger.plan(digest)
+        plan = self.load_plan(row)
+        previous = self.last_decided(row, viewer) if since_previous else ""
         if since_previous and not previous:
             return iter(())
-        before = self.load_plan(self._ledger.plan(previous)) if since_previous and previous else None
+        before = self.load_plan(self._ledger.plan(previous)) if previous else None
         return stream_difference(before, plan, self._blobs)
 
     def find_plan(self, prefix: str) -> PlanRow:
@@ -96,17 +105,33 @@ class Reader:
         """Return what the decisions in the ledger amount to; unsigned ones count for nothing."""
         keys = self._public_keys()
         verified = [one.decision for one in self._ledger.decisions(digest=row.digest) if verify(one, keys)]
-        if row.round < CALL_ROUNDS or row.state not in ("open", "satisfied"):
-            return weigh(plan, row.digest, verified, now=now)
+        today = self.today()
+        if row.state != OPEN:  # what stood when it was decided counts for good, whatever has become of it since
+            today = Today(delegations=today.delegations)
+        if row.round < CALL_ROUNDS or row.state not in (OPEN, "satisfied"):
+            return weigh(plan, row.digest, verified, now=now, today=today)
         thread = plan.envelope.thread
         words = [one.decision for one in self._ledger.standing_words(thread) if verify(one, keys)]
-        if row.state == "open":
-            return weigh_call(plan, row.digest, verified, words, self._ledger.count_uses(thread), now=now)
-        # What stood when it was used counts here for good, whatever became of it since.
+        if row.state == OPEN:
+            uses = self._ledger.count_uses(thread)
+            return weigh_call(plan, row.digest, verified, words, uses, now=now, today=today)
         used = self._ledger.approvals_used(row.gate_id)
-        return weigh_call(
-            plan, row.digest, verified, [one for one in words if one.id in used], {}, now=plan.envelope.created_at
-        )
+        stood = [one for one in words if one.id in used]
+        return weigh_call(plan, row.digest, verified, stood, {}, now=plan.envelope.created_at, today=today)
+
+    def today(self) -> Today:
+        """Return people, policies and delegations that hold now."""
+        keys = self._public_keys()
+        return delegating(self._ledger.delegations(), lambda signed: verify(signed, keys), self._today())
+
+    def last_decided(self, row: PlanRow, viewer: str) -> str:
+        """Return the digest of the last plan before this one, of its job, that somebody decided; empty without one."""
+        keys = self._public_keys()
+        signed = self._ledger.decisions(job_id=row.job_id)
+        words = [one.decision for one in signed if one.decision.by == viewer and verify(one, keys)]
+        decided = {word.digest for word in words if word.kind in GATE_KINDS}
+        plans = [one for one in self._ledger.job_plans(row.job_id) if one.round < row.round]
+        return next((one.digest for one in reversed(plans) if one.digest in decided), "")
 
     def artifacts(self, job_id: str) -> list[ArtifactView]:
         """Return a job's stored results in the order they were made; a later one of the same name replaces it."""
@@ -123,11 +148,11 @@ class Reader:
             raise NotFound(f"Blob {ref.sha256[:12]} ({ref.size_bytes} bytes) does not belong to {job_id}.")
         return self._blobs.get(ref)
 
-    def _review(self, row: PlanRow, now: datetime) -> Review:
+    def _review(self, row: PlanRow, now: datetime, viewer: str) -> Review:
         plan = self.load_plan(row)
         weighing = self.weigh_plan(row, plan, now=now)
         job = self._ledger.job(row.job_id)
-        previous = plan.envelope.previous
+        previous = self.last_decided(row, viewer)
         return build_review(
             plan,
             row.digest,
@@ -136,7 +161,7 @@ class Reader:
             state=row.state,
             weighing=weighing,
             intents=[intent for intent in self._ledger.intents(job_id=row.job_id) if intent.digest == row.digest],
-            previous=self.load_plan(self._ledger.plan(previous)) if previous else None,
+            previous=(previous, self.load_plan(self._ledger.plan(previous))) if previous else None,
         )
 
     def _with_missing(self, job: JobView, now: datetime) -> JobView:

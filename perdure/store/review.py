@@ -12,6 +12,7 @@ from perdure.contracts.plan import Envelope, FileChange, Plan, PlannedEffect
 from perdure.contracts.visible import visible
 from perdure.effects.base import Blobs
 from perdure.policy.hazards import name_hazards, shown_path
+from perdure.policy.review_rules import describe_rule
 from perdure.store.diffs import diff_changes, stream_changes
 
 _FILES_WRITE = "files.write"
@@ -47,17 +48,17 @@ def build_review(
     state: GateState,
     weighing: Weighing,
     intents: Sequence[Intent],
-    previous: Plan | None = None,
+    previous: tuple[str, Plan] | None = None,
 ) -> Review:
     """Return the whole review of ``plan``, which the caller has read from bytes that hash to ``digest``.
 
-    ``previous`` is the last decided plan of the job, for the difference. Every blob is verified when read: raises
-    ``Tampered`` or ``NotFound`` rather than show a part.
+    ``previous``: digest and plan that whoever looks decided last of the job, for the difference. Every blob is verified
+    when read: raises ``Tampered`` or ``NotFound`` rather than show a part.
     """
     envelope = plan.envelope
     changes = changes_of(plan)
     diff = diff_changes(changes, blobs.get, most_bytes=LARGEST_INLINE_BYTES)
-    since, since_bytes = _describe(previous, plan, blobs, LARGEST_INLINE_BYTES) if previous else ("", 0)
+    since, since_bytes = _describe(previous[1], plan, blobs, LARGEST_INLINE_BYTES) if previous else ("", 0)
     return Review(
         job=job,
         digest=digest,
@@ -79,6 +80,7 @@ def build_review(
         added=diff.added,
         removed=diff.removed,
         since_previous=since,
+        since_digest=previous[0] if previous else "",
         since_previous_left_out_bytes=since_bytes,
         weighing=weighing,
         state=state,
@@ -154,7 +156,7 @@ def _compare_envelopes(before: Plan, after: Plan) -> Iterator[str]:
 def _approvals(plan: Plan) -> list[str]:
     rule = plan.envelope.rule
     own = "the requester may approve" if rule.requester_may_approve else "the requester may not approve"
-    return [*(f"{need.count} from {need.group}" for need in rule.approvals), own]
+    return [*describe_rule(rule), own]
 
 
 def _settled(envelope: Envelope) -> list[str]:

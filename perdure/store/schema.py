@@ -175,6 +175,7 @@ tokens = Table(
     Column("id", Text, primary_key=True),
     Column("sha256", String(64), nullable=False, unique=True),
     Column("principal", Text, nullable=False),
+    Column("acts_for", Text, nullable=False),  # the person behind an agent; empty for a person's own token
     Column("groups", Text, nullable=False),  # JSON list
     Column("may", Text, nullable=False),  # JSON list
     Column("created_at", Text, nullable=False),
