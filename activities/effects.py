@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from datetime import UTC, datetime
 
 from temporalio import activity
@@ -33,8 +33,15 @@ class EffectActivities:
     """Opens, applies and closes an application."""
 
     def __init__(
-        self, ledger: Ledger, blobs: Blobs, decisions: Decisions, effects: Mapping[str, Effect], applier: Applier
+        self,
+        ledger: Ledger,
+        blobs: Blobs,
+        decisions: Decisions,
+        effects: Mapping[str, Effect],
+        applier: Applier,
+        now: Callable[[], datetime] = lambda: datetime.now(UTC),
     ) -> None:
+        self._now = now
         self._ledger = ledger
         self._blobs = blobs
         self._decisions = decisions
@@ -47,7 +54,7 @@ class EffectActivities:
         return await in_thread(lambda: self._open(question))
 
     def _open(self, question: OpenApplicationInput) -> OpenApplicationResult:
-        now = datetime.now(UTC)
+        now = self._now()
         plan = read_plan(question.digest, self._blobs.get(question.ref))
         standing = self._ledger.standing(question.application_id)
         if standing.state != "open" and self._ledger.permit(question.digest) is not None:
@@ -100,7 +107,7 @@ class EffectActivities:
             if left:
                 return CloseApplicationResult(closed=False, detail=f"effect {left[-1] + 1} was not taken back")
         try:
-            self._ledger.close_application(closing, at=datetime.now(UTC))
+            self._ledger.close_application(closing, at=self._now())
         except OpenEnd as open_end:
             return CloseApplicationResult(closed=False, detail=open_end.message)
         return CloseApplicationResult()

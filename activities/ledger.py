@@ -102,7 +102,14 @@ class Decisions:
 class LedgerActivities:
     """Thin: each one is idempotent in the ledger by the key its docstring names."""
 
-    def __init__(self, ledger: Ledger, blobs: Blobs, decisions: Decisions) -> None:
+    def __init__(
+        self,
+        ledger: Ledger,
+        blobs: Blobs,
+        decisions: Decisions,
+        now: Callable[[], datetime] = lambda: datetime.now(UTC),
+    ) -> None:
+        self._now = now
         self._ledger = ledger
         self._blobs = blobs
         self._decisions = decisions
@@ -118,7 +125,7 @@ class LedgerActivities:
         except NotFound:
             if not self._ledger.was_requested(request):
                 raise Refused(f"Nobody asked Perdure's API for {request.job_id}. Nothing was admitted.") from None
-        return self._ledger.admit_job(request, at=_now())
+        return self._ledger.admit_job(request, at=self._now())
 
     @activity.defn(name=names.NOTE_JOB)
     async def note_job(self, note: NoteInput) -> Done:
@@ -134,7 +141,7 @@ class LedgerActivities:
             return
         if note.phase is JobPhase.done and not self._is_done(note.job_id):
             raise Refused(f"{note.job_id} is not done: the ledger knows of no plan of it that was applied.")
-        self._ledger.note_job(note, workflow_id=said_by, at=_now())
+        self._ledger.note_job(note, workflow_id=said_by, at=self._now())
 
     @activity.defn(name=names.READ_JOB)
     async def read_job(self, question: LostJob) -> FoundJob:
@@ -177,7 +184,7 @@ class LedgerActivities:
         return Done(state="again" if await in_thread(lambda: self._open_gate(gate)) else "")
 
     def _open_gate(self, gate: GateInput) -> bool:
-        now = _now()
+        now = self._now()
         again = self._ledger.plan(gate.digest).gate_id == gate.gate_id
         self._ledger.open_gate(gate, at=now)
         note = NoteInput(job_id=gate.job_id, step=0, phase=JobPhase.waiting, summary="")
@@ -194,7 +201,7 @@ class LedgerActivities:
         plan = read_plan(question.digest, self._blobs.get(question.ref))
         while True:
             signed = self._ledger.decisions(digest=question.digest)
-            weighing = self._decisions.weigh_these(signed, plan, question.digest, _now())
+            weighing = self._decisions.weigh_these(signed, plan, question.digest, self._now())
             row = self._ledger.plan(question.digest)
             if row.state != OPEN:
                 return self._end_by_ledger(row, weighing)
@@ -203,7 +210,7 @@ class LedgerActivities:
             if end.outcome == "open":
                 return end
             try:
-                self._ledger.close_gate(_closing(question, plan, end), at=_now(), weighed=len(signed))
+                self._ledger.close_gate(_closing(question, plan, end), at=self._now(), weighed=len(signed))
             except ApprovalGone:
                 continue  # taken back or used up meanwhile, as the next weighing sees
             except Conflict:
@@ -224,7 +231,7 @@ class LedgerActivities:
         weighing = None
         if row.state == "changes_requested":
             plan = read_plan(question.digest, self._blobs.get(question.ref))
-            weighing = self._decisions.weigh(plan, question.digest, _now())
+            weighing = self._decisions.weigh(plan, question.digest, self._now())
         return self._end_by_ledger(row, weighing)
 
     def _end_by_ledger(self, row: PlanRow, weighing: Weighing | None) -> GateEnd:
@@ -284,7 +291,3 @@ def _say(outcome: str, weighing: Weighing) -> str:
     if weighing.standing and outcome == "satisfied":
         return f"{by}: standing approval {', '.join(weighing.standing)}"
     return f"{by}: {weighing.comment}" if weighing.comment else by
-
-
-def _now() -> datetime:
-    return datetime.now(UTC)

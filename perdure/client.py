@@ -49,6 +49,7 @@ from perdure.recovering import recover
 from perdure.runtime.messenger import Messenger
 from perdure.snapshots import Snapshots
 from perdure.steering import Steerer
+from perdure.store.account import Accounts
 from perdure.store.blobs import BlobStore
 from perdure.store.checkpoints import CheckpointLog
 from perdure.store.ledger import Ledger
@@ -107,6 +108,7 @@ class Client:
         self._decider = decider
         self.steerer = Steerer(ledger, blobs, decider)
         self.delegations = Delegations(ledger, reader, decider)
+        self.accounts = Accounts(ledger.database)
         self.turns = TurnReader(ledger.database)
         self.snapshots = Snapshots(CheckpointLog(ledger.database), blobs)
         self._texts = texts

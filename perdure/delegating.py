@@ -14,8 +14,8 @@ from perdure.contracts.http_people import (
     PersonView,
 )
 from perdure.deciding import Decider
-from perdure.errors import NotFound, Refused, UserError
-from perdure.policy.authorize import Principal
+from perdure.errors import NotFound, UserError
+from perdure.policy.authorize import Principal, refuse_agent
 from perdure.policy.names import suggest
 from perdure.policy.people import delegation_of, is_in, stands
 from perdure.store.ledger import Ledger
@@ -34,8 +34,8 @@ class Delegations:
         """Let somebody decide in one's place from now on.
 
         Raises:
-            Refused: a group that this person is not in, or the passphrase does not open the key.
-            UserError: to oneself, or to an agent or somebody whom the settings do not name.
+            UserError: a group that this person is not in; to oneself, an agent or whom the settings do not name.
+            Refused: the passphrase does not open the key.
         """
         self._check(principal, request)
         if self._ledger.decision(request.decision_id) is None:  # else: asked for again
@@ -72,9 +72,11 @@ class Delegations:
         )
 
     def _check(self, principal: Principal, request: DelegateRequest) -> None:
-        groups = self._decider.who(principal).groups
+        who = self._decider.who(principal)
+        refuse_agent(who)
+        groups = who.groups
         if foreign := [group for group in request.groups if not is_in(groups, group)]:
-            raise Refused(
+            raise UserError(
                 f"{principal.name} is not in {', '.join(foreign)} (groups: {', '.join(groups) or 'none'}), and cannot "
                 "delegate it. Nothing was recorded."
             )

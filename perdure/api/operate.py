@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from datetime import UTC, datetime
+
 from fastapi import APIRouter
 from pydantic import Field
 
@@ -17,6 +19,8 @@ from perdure.contracts.http import (
     TokenView,
     ToolView,
 )
+from perdure.contracts.http_account import AccountPage
+from perdure.store.account import Question
 
 router = APIRouter()
 
@@ -95,6 +99,26 @@ async def change_passphrase(request: PassphraseRequest, client: Asked, principal
 async def audit(client: Asked, principal: Asking, ref: str = "") -> AuditReport:
     """Compare the ledger with itself, its signatures, the blobs and Temporal; ``ref``: findings about one job."""
     return await client.audit(principal, ref)
+
+
+@router.get("/audit/account")
+async def account(
+    client: Asked,
+    principal: Asking,
+    thread: str = "",
+    person: str = "",
+    target: str = "",
+    since: datetime | None = None,
+    until: datetime | None = None,
+    after: int = 0,
+) -> AccountPage:
+    """Who decided what on which plan through which door, what ran and what was undone; oldest first, in pages.
+
+    A time without a zone is UTC.
+    """
+    times = [time if time is None or time.tzinfo else time.replace(tzinfo=UTC) for time in (since, until)]
+    question = Question(thread, person, target, *times)
+    return await client.read(principal, lambda: client.accounts.read(question, after=after))
 
 
 @router.post("/audit/export")

@@ -15,7 +15,7 @@ from perdure.cli.pager import show_lines
 from perdure.cli.plan_view import SHORT, diff_lines, has_diff, print_plan
 from perdure.cli.plans import Kind, decide, read_job, read_plan
 from perdure.cli.session import Session
-from perdure.cli.words import clock, exit_code
+from perdure.cli.words import deadline, exit_code
 from perdure.contracts.base import JsonDict
 from perdure.contracts.http import JobView, Review
 from perdure.contracts.job import JobPhase
@@ -153,7 +153,7 @@ class Attendant:
         short = review.digest[:SHORT]
         decide_here = "" if self._session.may_ask else f"  perdure approve {short}"
         self._paper.line(
-            f"Waiting until {clock(review.expires_at)}. Survives restarts.  ",
+            f"Waiting {deadline(review.expires_at)}. Survives restarts.  ",
             (f"perdure review {self.job.number}{decide_here}", "hint"),
         )
         return self._answer(codes.WAITING)

@@ -139,6 +139,7 @@ MODELS: Sections = {
 AUDIT: Sections = {
     "Commands": {
         "check": Entry("perdure.cli.audit:check", "Compare ledger, signatures, history and world."),
+        "log": Entry("perdure.cli.account:log", "Tell who decided what, what ran, what was undone."),
         "export": Entry("perdure.cli.audit:export", "Write the evidence into one file."),
         "verify": Entry("perdure.cli.audit:verify", "Verify such a file offline."),
     }

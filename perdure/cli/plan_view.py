@@ -8,7 +8,7 @@ from typing import Any
 
 from perdure.cli.door import Door
 from perdure.cli.paper import Paper, Row, Span, cut, joined
-from perdure.cli.words import EFFECTS, VERDICTS, clock, counted
+from perdure.cli.words import EFFECTS, VERDICTS, counted, deadline
 from perdure.contracts.http import EffectView, Review
 from perdure.contracts.plan import Inverse
 
@@ -214,7 +214,7 @@ def _foot(paper: Paper, review: Review) -> Iterator[str]:
         self_approved = ", self-approved" if review.weighing.self_approved else ""
         yield paper.paint(("This plan is ", "dim"), review.state.replace("_", " ") + by + self_approved)
         return
-    yield paper.paint(("Open until ", "dim"), clock(review.expires_at))
+    yield paper.paint(("Open ", "dim"), deadline(review.expires_at))
     short = review.digest[:SHORT]
     yield paper.paint(
         ("Decide: ", "dim"), (f"perdure approve {short}", "hint"), " · ", (f"perdure reject {short}", "hint")

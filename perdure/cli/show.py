@@ -19,7 +19,7 @@ from perdure.cli.plans import read_job
 from perdure.cli.rounds import split_rounds
 from perdure.cli.session import Session, command
 from perdure.cli.story import Story
-from perdure.cli.words import clock, phase_span
+from perdure.cli.words import clock, deadline, phase_span
 from perdure.contracts.http import AgentView, EventView, JobView
 from perdure.contracts.job import JobPhase
 
@@ -99,5 +99,5 @@ def _tell(session: Session, door: Door, job: JobView, *, every_round: bool) -> N
         say_end(session.paper, door, job)
     elif job.phase is JobPhase.waiting and job.expires_at:
         needs = f" for {', '.join(job.missing)}" if job.missing else ""
-        until = clock(job.expires_at)
-        session.paper.line(f"Waiting{needs} until {until}.  ", (f"perdure review {job.number}", "hint"))
+        until = deadline(job.expires_at)
+        session.paper.line(f"Waiting{needs} {until}.  ", (f"perdure review {job.number}", "hint"))

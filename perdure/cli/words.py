@@ -10,6 +10,9 @@ from perdure.cli.paper import Span
 from perdure.contracts.http import JobView
 from perdure.contracts.job import JobPhase
 
+_NEVER = 2100
+"""A plan that is parked has a deadline that nobody will see."""
+
 PHASES: dict[JobPhase, tuple[str, str]] = {
     JobPhase.queued: ("○", "dim"),
     JobPhase.gathering: ("●", "busy"),
@@ -105,6 +108,11 @@ def clock(at: datetime) -> str:
     local = at.astimezone()
     year = "" if local.year == datetime.now().astimezone().year else f" {local.year}"
     return f"{local.day} {local:%b}{year} {local:%H:%M}"
+
+
+def deadline(at: datetime) -> str:
+    """ "until 7 Dec 10:12", or that a parked plan waits without a deadline."""
+    return f"until {clock(at)}" if at.year < _NEVER else "without a deadline"
 
 
 def ago(at: datetime, now: datetime | None = None) -> str:

@@ -32,32 +32,11 @@ def weigh(plan: Plan, digest: str, decisions: Sequence[Decision], *, now: dateti
     """
     envelope = plan.envelope
     rule, gone = rule_today(envelope, today)
-    gate = _Gate(envelope, digest, rule, deadline_of(envelope, rule), today)
+    gate = _Gate(envelope, digest, rule, gone, deadline_of(envelope, rule), today)
     ignored: list[Ignored] = []
     words = _last_words(gate, decisions, ignored)
-    notes = say_tightened(envelope.rule, rule)
-    for kind, outcome in (("reject", "denied"), ("request_changes", "changes_requested")):
-        if against := [word for word in words if word.kind == kind]:
-            return _outcome(outcome, against, ignored, notes=notes)
-    glass = [word for word in words if word.kind == "break_glass"]
-    if glass and not gone:
-        said = f"{glass[-1].by}: {glass[-1].comment}"
-        return _outcome("satisfied", glass, ignored, broken_glass=said, notes=notes)
-    approvals = [word for word in words if word.kind == "approve"]
-    count = count_approvals(rule, approvals, envelope, today)
-    missing = [*count.missing, gone] if gone else count.missing
-    counting = [word for word in approvals if word.id not in count.idle]
-    idle = [Ignored(decision_id=id, by=_by(approvals, id), why=why) for id, why in count.idle.items()]
-    if not missing:
-        return _outcome("satisfied", counting, ignored + idle, self_approved=_is_own(envelope, counting), notes=notes)
-    about = {"missing": missing, "ignored": ignored + idle, "notes": notes}
-    if now >= gate.deadline:
-        comment = f"Expired {gate.deadline.isoformat()} without enough approvals."
-        return Weighing.model_validate({"outcome": "denied", "comment": comment, **about})
-    withdrawn = [word.by for word in words if word.kind == "withdraw"]
-    if withdrawn and not approvals:
-        return Weighing.model_validate({"outcome": "withdrawn", "by": withdrawn, **about})
-    return Weighing.model_validate({"outcome": "pending", "by": [word.by for word in counting], **about})
+    found = _weigh_no(words, ignored) or _weigh_glass(gate, words, ignored) or _weigh_yes(gate, words, ignored, now)
+    return found.model_copy(update={"notes": say_tightened(envelope.rule, rule)})
 
 
 def may_decide(envelope: Envelope, decision: Decision, today: Today = _NOBODY) -> str:
@@ -76,8 +55,47 @@ class _Gate:
     envelope: Envelope
     digest: str
     rule: ReviewRule
+    gone: str
+    """Why nothing can satisfy it; empty: something can."""
     deadline: datetime
     today: Today
+
+
+def _weigh_no(words: Sequence[Decision], ignored: list[Ignored]) -> Weighing | None:
+    for kind, outcome in (("reject", "denied"), ("request_changes", "changes_requested")):
+        if against := [word for word in words if word.kind == kind]:
+            return _outcome(outcome, against, ignored)
+    return None
+
+
+def _weigh_glass(gate: _Gate, words: Sequence[Decision], ignored: list[Ignored]) -> Weighing | None:
+    broken = [word for word in words if word.kind == "break_glass"]
+    if not broken or gate.gone:
+        return None
+    said = f"{broken[-1].by}: {broken[-1].comment}"
+    return _outcome("satisfied", broken, ignored).model_copy(update={"broken_glass": said})
+
+
+def _weigh_yes(gate: _Gate, words: Sequence[Decision], ignored: list[Ignored], now: datetime) -> Weighing:
+    approvals = {word.id: word for word in words if word.kind == "approve"}
+    count = count_approvals(gate.rule, list(approvals.values()), gate.envelope, gate.today)
+    idle = [Ignored(decision_id=id, by=approvals[id].by, why=why) for id, why in count.idle.items()]
+    counting = [word for id, word in approvals.items() if id not in count.idle]
+    if not count.missing and not gate.gone:
+        own = _is_self_approved(gate.envelope, counting)
+        return _outcome("satisfied", counting, ignored + idle).model_copy(update={"self_approved": own})
+    about = {"missing": [*count.missing, *filter(None, [gate.gone])], "ignored": ignored + idle}
+    if now >= gate.deadline:
+        return Weighing.model_validate({"outcome": "denied", "comment": _say_expired(gate), **about})
+    withdrawn = [word.by for word in words if word.kind == "withdraw"]
+    if withdrawn and not approvals:
+        return Weighing.model_validate({"outcome": "withdrawn", "by": withdrawn, **about})
+    return Weighing.model_validate({"outcome": "pending", "by": [word.by for word in counting], **about})
+
+
+def _say_expired(gate: _Gate) -> str:
+    how = "Left out" if gate.rule.on_expiry == "skip" else "Expired"
+    return f"{how} {gate.deadline.isoformat()} without enough approvals."
 
 
 def _why_not(envelope: Envelope, decision: Decision, rule: ReviewRule, today: Today) -> str:
@@ -157,24 +175,12 @@ def _why_void(gate: _Gate, decision: Decision) -> str:
     return ""
 
 
-def _by(decisions: Sequence[Decision], decision_id: str) -> str:
-    return next(decision.by for decision in decisions if decision.id == decision_id)
-
-
-def _is_own(envelope: Envelope, approvals: Sequence[Decision]) -> bool:
+def _is_self_approved(envelope: Envelope, approvals: Sequence[Decision]) -> bool:
     own = {envelope.requester, *envelope.authors}
     return any(decision.by in own for decision in approvals)
 
 
-def _outcome(
-    outcome: str,
-    words: Sequence[Decision],
-    ignored: list[Ignored],
-    *,
-    notes: list[str],
-    self_approved: bool = False,
-    broken_glass: str = "",
-) -> Weighing:
+def _outcome(outcome: str, words: Sequence[Decision], ignored: list[Ignored]) -> Weighing:
     last = words[-1] if words else None
     return Weighing.model_validate(
         {
@@ -183,8 +189,5 @@ def _outcome(
             "by": [word.by for word in words],
             "edits": last.edits if last and last.kind == "request_changes" else None,
             "comment": last.comment if last else "",
-            "self_approved": self_approved,
-            "broken_glass": broken_glass,
-            "notes": notes,
         }
     )

@@ -31,7 +31,7 @@ def record_decision(connection: Connection, signed: SignedDecision, thread: str,
     """
     decision = signed.decision
     if decision.kind in ("trust", "delegate", "undelegate"):
-        raise UserError(f"A {decision.kind!r} is recorded for the installation, not as a job's decision.")
+        raise UserError(f"A {decision.kind!r} is recorded with trust_template or record_delegation, not as a job's.")
     if is_recorded(connection, signed):
         return False
     job = job_row(connection, decision.job_id)

@@ -80,7 +80,7 @@ def head_of(connection: Connection) -> str:
 
 def read_events(connection: Connection, *, job_id: str | None, after: int, limit: int) -> list[EventView]:
     """Return records after a position, oldest first; all jobs' when ``job_id`` is ``None``."""
-    query = _with_contents().where(schema.events.c.position > after)
+    query = events_with_contents().where(schema.events.c.position > after)
     if job_id is not None:
         query = query.where(schema.events.c.job_id == job_id)
     rows = connection.execute(query.order_by(schema.events.c.position).limit(limit))
@@ -113,7 +113,8 @@ def clean(text: str) -> str:
     return "".join("\ufffd" if char == "\0" or "\ud800" <= char <= "\udfff" else char for char in text)
 
 
-def _with_contents() -> Select[Any]:
+def events_with_contents() -> Select[Any]:
+    """Return the query for headers with their bodies (null where erased), to be narrowed; see :func:`view_of`."""
     events, contents = schema.events, schema.contents
     return select(events, contents.c.body).outerjoin(contents, contents.c.position == events.c.position)
 

@@ -45,6 +45,7 @@ ROUTES: dict[str, tuple[str, Ask]] = {
     "template": ("read", lambda c, job: c.get("/v1/template", params={"name": "release", "folder": "/"})),
     "validate": ("read", lambda c, job: c.post("/v1/templates/validate", json={"path": "x.yaml", "text": ""})),
     "schema": ("read", lambda c, job: c.get("/v1/templates/schema")),
+    "account": ("read", lambda c, job: c.get("/v1/audit/account")),
     "audit": ("read", lambda c, job: c.get("/v1/audit")),
     "health": ("read", lambda c, job: c.get("/v1/health")),
     "key": ("read", lambda c, job: c.get("/v1/key")),

@@ -41,3 +41,20 @@ def test_an_unknown_right_is_a_refusal_not_a_pass() -> None:
     unknown: Any = "everything"
     with pytest.raises(Refused, match="no right 'everything'"):
         authorize(local_owner("ada"), unknown)
+
+
+@pytest.mark.parametrize("right", get_args(Right))
+def test_an_agent_never_has_a_right_to_decide(right: Right) -> None:
+    """Whatever rights an agent was given, it reads and submits, and that is all."""
+    agent = Principal("helper", ("*",), frozenset(get_args(Right)), acts_for="ada")
+    if right in {"read", "submit"}:
+        authorize(agent, right)
+        return
+    with pytest.raises(Refused, match=r"helper may not .* an agent of ada"):
+        authorize(agent, right)
+
+
+def test_what_an_agent_asks_for_its_person_asks_for() -> None:
+    """The requester is the person behind it."""
+    assert Principal("helper", acts_for="ada").person == "ada"
+    assert Principal("ada").person == "ada"

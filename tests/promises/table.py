@@ -13,6 +13,7 @@ from tests.promises import (
     heard,
     inverse,
     once,
+    people,
     remembered,
     told,
 )
@@ -24,6 +25,7 @@ PROMISES: tuple[Kept, ...] = (
     *inverse.KEPT,
     *heard.KEPT,
     *authority.KEPT,
+    *people.KEPT,
     *agents.KEPT,
     *told.KEPT,
     *remembered.KEPT,

@@ -50,3 +50,21 @@ def test_the_text_of_a_token_is_nowhere_in_the_ledger(sqlite_ledger):
     assert "ci" in dump
     assert token.text not in dump
     assert token.text.removeprefix("perdure_") not in dump
+
+
+def test_a_token_of_an_agent_names_the_person_behind_it(ledger):
+    """It may read and submit in that person's name; the record of it says whose it is."""
+    token = ledger.add_token("assistant", [], ["read", "submit"], at=AT, acts_for="anna")
+    assert ledger.token(token.text).acts_for == "anna"
+    assert ledger.events()[-1].body["acts_for"] == "anna"
+
+
+@pytest.mark.parametrize(
+    ("may", "groups", "acts_for"),
+    [(["decide"], [], "anna"), (["break_glass"], [], "anna"), (["read"], ["dba"], "anna"), (["read"], [], "assistant")],
+)
+def test_no_token_lets_an_agent_decide(ledger, may, groups, acts_for):
+    """A right to decide, a group, or an agent that would act for itself: no such token is made."""
+    with pytest.raises(UserError, match=r"decide nothing|act for itself"):
+        ledger.add_token("assistant", groups, may, at=AT, acts_for=acts_for)
+    assert ledger.tokens() == []
