@@ -12,6 +12,7 @@ from pydantic import TypeAdapter
 from perdure.contracts.http import ArtifactView, EventPage, Health, JobView, Problem, Review
 from perdure.contracts.job import JobPhase
 from tests.api.installed import Installed
+from tests.api.working import decide
 
 
 def problem(answer: httpx.Response) -> Problem:
@@ -95,9 +96,10 @@ def test_a_review_shows_the_plan_and_who_is_missing(world: Installed, owner: htt
 
 
 def test_a_redraft_is_shown_with_its_difference(world: Installed, owner: httpx.Client) -> None:
-    """The second round names the last decided plan and what differs from it."""
+    """The second round names the last plan that whoever looks decided, and what differs from it."""
     job_id = world.admit("redraft")
     first = world.freeze(job_id)
+    decide(owner, first, "request_changes", comment="major")
     second = world.freeze(job_id, round_number=2, previous=first, title="1.2.0 → 2.0.0")
     review = Review.model_validate_json(owner.get("/v1/review", params={"ref": job_id}).content)
     assert review.digest == second

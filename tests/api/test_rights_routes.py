@@ -12,6 +12,7 @@ Ask = Callable[[httpx.Client, str], httpx.Response]
 
 DIGEST = "a" * 64
 DECISION = {"kind": "approve", "decision_id": "d1"}
+STANDING = {"decision_id": "d1", "digest": DIGEST, "lasts_seconds": 60}
 GLASS = {"kind": "break_glass", "decision_id": "d1", "comment": "now"}
 DELEGATION = {"decision_id": "d1", "to": "cy", "groups": ["nobodys"], "lasts_seconds": 60}
 RESOLUTION = {"decision_id": "d1", "digest": DIGEST, "effect": 0, "answer": "done"}
@@ -37,6 +38,14 @@ ROUTES: dict[str, tuple[str, Ask]] = {
     "look": ("read", lambda c, job: c.post("/v1/look", params={"ref": job}, json={})),
     "agents": ("read", lambda c, job: c.get("/v1/agents", params={"ref": job})),
     "steer": ("decide", lambda c, job: c.post("/v1/steer", params={"ref": job}, json=STEERING)),
+    "turns": ("read", lambda c, job: c.get("/v1/turns", params={"ref": job})),
+    "transcript": ("read", lambda c, job: c.get("/v1/transcript", params={"ref": job})),
+    "checkpoints": ("read", lambda c, job: c.get("/v1/checkpoints", params={"ref": job})),
+    "checkpoint": ("read", lambda c, job: c.get("/v1/checkpoints/diff", params={"ref": job})),
+    "live": ("read", lambda c, job: c.get("/v1/live", params={"ref": "none"})),
+    "approvals": ("read", lambda c, job: c.get("/v1/approvals")),
+    "stand approved": ("decide", lambda c, job: c.post("/v1/approvals", json=STANDING)),
+    "revoke": ("decide", lambda c, job: c.post("/v1/approvals/x/revoke", json={"decision_id": "d1"})),
     "tools": ("read", lambda c, job: c.get("/v1/tools")),
     "effects": ("read", lambda c, job: c.get("/v1/effects")),
     "artifacts": ("read", lambda c, job: c.get("/v1/artifacts", params={"ref": job})),

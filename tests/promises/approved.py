@@ -104,7 +104,7 @@ KEPT: tuple[Kept, ...] = (
     Kept(
         PROMISE,
         _GATES,
-        "    if decision.digest != digest:\n",
+        "    if decision.digest != gate.digest:\n",
         "    if False:\n",
         f"{_ON_GATES}::test_a_decision_on_something_else_is_ignored",
     ),

@@ -48,8 +48,8 @@ KEPT: tuple[Kept, ...] = (
     Kept(
         PROMISE,
         _GATES,
-        '    if rejections:\n        return _outcome("denied", rejections, ignored)\n',
-        "",
+        '    for kind, outcome in (("reject", "denied"), ("request_changes", "changes_requested")):\n',
+        '    for kind, outcome in (("request_changes", "changes_requested"),):\n',
         f"{_ON_GATES}::test_one_rejection_denies",
     ),
     Kept(
@@ -61,22 +61,22 @@ KEPT: tuple[Kept, ...] = (
     ),
     Kept(
         PROMISE,
-        _GATES,
-        "    if decision.by == envelope.requester:\n",
+        "perdure/policy/counting.py",
+        "    if name == envelope.requester and not rule.requester_may_approve:\n",
         "    if False:\n",
         f"{_ON_GATES}::test_who_asked_or_wrote_may_not_approve_when_the_rule_says_so",
     ),
     Kept(
         PROMISE,
         _GATES,
-        "    if decision.at >= envelope.expires_at:\n",
+        "    if decision.at >= gate.deadline:\n",
         "    if False:\n",
         f"{_ON_GATES}::test_a_decision_on_something_else_is_ignored",
     ),
     Kept(
         PROMISE,
         _GATES,
-        "    if now >= plan.envelope.expires_at:\n",
+        "    if now >= gate.deadline:\n",
         "    if False:\n",
         f"{_ON_GATES}::test_expiry_denies_what_is_not_satisfied",
     ),
