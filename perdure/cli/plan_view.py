@@ -32,7 +32,7 @@ def print_plan(paper: Paper, review: Review) -> None:
     for row in _remarks(review):
         paper.line("  ", *row)
     if review.since_previous:
-        paper.line((f"  since plan {review.since_digest[:SHORT]}, which you decided:", "title"))
+        paper.line((f"  since the last plan that you decided, {review.since_digest[:SHORT]}:", "title"))
         paper.lines(review.since_previous, indent="    ")
 
 
@@ -44,7 +44,7 @@ def review_lines(paper: Paper, review: Review, door: Door, *, diff: bool = True)
     yield from _section(paper, "Read before the diff", [[("! ", "warn"), text] for text in review.hazards])
     yield from _section(paper, "Remarks", [["– ", text] for text in review.findings])
     yield from _section(paper, "An approval also settles, for later jobs of the thread", _settled(review))
-    since = f"Since plan {review.since_digest[:SHORT]}, which you decided"
+    since = f"Since the last plan that you decided, {review.since_digest[:SHORT]}"
     yield from _section(paper, since, [[line] for line in review.since_previous.splitlines()])
     if diff and review.since_previous_left_out_bytes:
         lines = door.stream_lines("/v1/diff", digest=review.digest, since_previous=True)

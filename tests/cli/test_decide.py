@@ -118,13 +118,13 @@ def test_requested_changes_show_the_next_plan(call: Call, world: World) -> None:
 
     def redraft(kind: str) -> None:
         world.move(JobPhase.drafting, "changes were requested")
-        world.freeze(SECOND, round=2, since_previous="version: 1.3.0 → 2.0.0")
+        world.freeze(SECOND, round=2, since_previous="version: 1.3.0 → 2.0.0", since_digest=DIGEST)
 
     world.on_decide = redraft
     ended = call("request-changes", "7f3a91c2", "-m", "it breaks the API")
     assert ended.code == 3
     assert "PLAN c09e41d0" in ended.out
-    assert "since the last plan:\n    version: 1.3.0 → 2.0.0" in ended.out
+    assert f"since the last plan that you decided, {DIGEST[:8]}:\n    version: 1.3.0 → 2.0.0" in ended.out
 
 
 def test_withdrawing_says_so_and_ends(call: Call, world: World) -> None:
