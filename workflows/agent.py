@@ -178,9 +178,10 @@ class AgentWorkflow:
     async def _run_child(self, child: AgentState) -> None:
         """Keep an agent of ours at work until it is said to have ended, or there is a reason to look after it."""
         await start_child(names.AGENT_WORKFLOW, child, child.agent_id)
-        if child.agent_id in self._told:  # a lie, or it is just ending
+        if child.agent_id in self._told:  # said while the ledger was asked: it has ended since, or that was a lie
             self._told.discard(child.agent_id)
             await workflow.sleep(_LIE)
+            return
         pokes = self._pokes
         await workflow.wait_condition(lambda: child.agent_id in self._told or self._pokes > pokes)
         if self._cancelled and child.agent_id not in self._told:

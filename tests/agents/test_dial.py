@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from perdure.contracts.job import JobPhase
 from perdure.testing.model_server import model_server
 from tests.agents.kit import office, write
+from tests.agents.test_asking import next_wait
 
 OTHER = {"calls": [write("OTHER", "x\n")]}
 WRITE = {"calls": [write("NOTE", "the first note\n")]}
@@ -20,7 +20,7 @@ def test_denial_worked_around_lowers_the_dial(tmp_path: Path) -> None:
         job = place.home.waiting(place.start("ask"))
         place.steer(job, "dial", "propose")
         place.home.decide(job.digest, "reject", comment="not that file")
-        place.home.wait(job, JobPhase.waiting)  # the last call: the one before it, to OTHER, was free
+        next_wait(place, job, job.digest)  # the last call: the one before it, to OTHER, was free
         assert [call.status for call in place.calls(job)][:3] == ["denied", "ok", "denied"]
         [agent] = place.agents(job)
         assert agent.dial == "confirm"
