@@ -24,7 +24,7 @@ def test_denial_worked_around_lowers_the_dial(tmp_path: Path) -> None:
         assert [call.status for call in place.calls(job)][:3] == ["denied", "ok", "denied"]
         [agent] = place.agents(job)
         assert agent.dial == "confirm"
-        events = place.home.get("/v1/events", ref=job.job_id)
+        events = place.home.get("/v1/events", ref=job.job_id)["events"]
         assert any(event["kind"] == "agent.dial" for event in events)
         [agent] = place.steer(job, "dial", "propose")
         assert agent.dial == "propose"
