@@ -66,8 +66,8 @@ KEPT: tuple[Kept, ...] = (
     Kept(
         PROMISE,
         _COUNTING,
-        "            if name not in holder or place(holder[name], tried):\n",
-        "            if True:\n",
+        "    return [offers[index][0] for index in sorted(holder.values())]\n",
+        "    return [decision for decision, _ in offers]\n",
         f"{_ON_PEOPLE}::test_an_authority_counts_once_whoever_speaks_with_it",
     ),
     Kept(
