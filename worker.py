@@ -31,6 +31,7 @@ from activities.checkpointing import CheckpointKeeper
 from activities.claims import ClaimActivities
 from activities.delegating import Delegator
 from activities.effects import EffectActivities
+from activities.fires import FireActivities
 from activities.histories import HistoryActivities
 from activities.ledger import Decisions, LedgerActivities
 from activities.memory import ThreadMemory
@@ -61,16 +62,18 @@ from perdure.store.blobs import BlobStore
 from perdure.store.checkpoints import CheckpointLog
 from perdure.store.ledger import Ledger
 from perdure.store.live import LiveTexts
+from perdure.store.schedule_ledger import Schedules
 from perdure.store.signing import public_keys
 from perdure.tools.registry import open_tools
 from perdure.workspace.sandbox import Sandbox
 from workflows.agent import AgentWorkflow
 from workflows.apply import ApplyWorkflow
+from workflows.fire import FireWorkflow
 from workflows.gate import GateWorkflow
 from workflows.job import JobWorkflow
 from workflows.thread import ThreadWorkflow
 
-WORKFLOWS: list[type] = [ThreadWorkflow, JobWorkflow, GateWorkflow, ApplyWorkflow, AgentWorkflow]
+WORKFLOWS: list[type] = [ThreadWorkflow, JobWorkflow, GateWorkflow, ApplyWorkflow, AgentWorkflow, FireWorkflow]
 SUPPORTED_GENERATIONS = (names.CODE_GENERATION,)
 RULES = Late(default_rules)
 """Their modules are a tenth of all that a worker imports; what a dead one left in flight seldom needs them."""
@@ -153,6 +156,7 @@ def build_activities(
         EffectActivities(ledger, blobs, decisions, effects, applier),
         HistoryActivities(client, ledger, blobs),
         ClaimActivities(client),
+        FireActivities(client, Schedules(ledger.database), blobs, decisions),
     ]
     found = [getattr(room, name) for room in rooms for name in dir(room)]
     return [method for method in found if hasattr(method, "__temporal_activity_definition")]

@@ -140,7 +140,7 @@ class AgentActivities:
 
     def _start(self, reader: JobReader, work: WorkspaceInput, step: DraftStep, position: int) -> AgentState:
         spec = self._spec(reader, work, step, position)
-        state = start_agent(self._desk, spec, reader.template.budget)
+        state = start_agent(self._desk, spec, reader.budget)
         if work.attempt:
             why = "What an agent said was done did not pass the verification."
             self._desk.lower_dial(spec, why, "verification")

@@ -63,7 +63,7 @@ class AnalysisActivities:
         if known is not None:
             self._accept(so_far, name, step, known)
             return None
-        return start_agent(self._desk, spec, reader.template.budget)
+        return start_agent(self._desk, spec, reader.budget)
 
     def _spec(
         self, work: AnalysisInput, reader: JobReader, so_far: Concluded, name: str, step: AnalyzeStep

@@ -13,6 +13,7 @@ from perdure.contracts.job import JobSpec, StepInput
 from perdure.contracts.names import JobId
 from perdure.contracts.plan import ReviewRule
 from perdure.contracts.template import Template
+from perdure.contracts.template_agents import JobBudget
 from perdure.effects.base import Blobs
 from perdure.policy.for_each import EACH
 
@@ -96,7 +97,15 @@ class JobReader:
         """What expressions see."""
         job = JobId.parse(self.step.job_id)
         about = {"id": f"{job.thread}-{job.request}", "thread": job.thread, "round": self.step.round}
-        return {"inputs": self.spec.inputs, "job": about, **self.results}
+        return {"inputs": self.spec.inputs, "job": {**about, **_span(self.spec)}, **self.results}
+
+    @property
+    def budget(self) -> JobBudget:
+        """What all models of the job may use: the template's budget, and no more than the job's own cap."""
+        budget, cap = self.template.budget, self.spec.cost_cap_microdollars
+        if cap is None:
+            return budget
+        return budget.model_copy(update={"cost_microdollars": min(cap, budget.cost_microdollars or cap)})
 
     def render(self, value: Any, each: JsonDict | None = None) -> Any:
         """Resolve expressions with :attr:`variables` and, in a step with ``for_each``, its item.
@@ -110,6 +119,13 @@ class JobReader:
     def keep(self, value: Any, findings: list[str]) -> BlobRef:
         """Store one step's result the way :attr:`results` reads it."""
         return self.blobs.put_json({"value": value, "findings": findings})
+
+
+def _span(spec: JobSpec) -> JsonDict:
+    fire = spec.fire
+    if fire is None:
+        return {"fire": None, "since": None, "until": None}
+    return {"fire": fire.key, "since": fire.since.isoformat(), "until": fire.until.isoformat()}
 
 
 def _has_expression(value: Any) -> bool:

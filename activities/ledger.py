@@ -16,6 +16,7 @@ from perdure.contracts.decisions import (
     Decision,
     GateEnd,
     GateInput,
+    GateOpened,
     SignedDecision,
     Weighing,
     WeighInput,
@@ -64,6 +65,11 @@ class Decisions:
     def on_job(self, job_id: str) -> list[Decision]:
         """Verified decisions of one job, oldest first."""
         return self._verified(self._ledger.decisions(job_id=job_id))
+
+    def one(self, decision_id: str) -> Decision | None:
+        """The decision of that id, when its signature holds."""
+        signed = self._ledger.decision(decision_id)
+        return next(iter(self._verified([signed])), None) if signed is not None else None
 
     def resolution(self, application_id: str, index: int, direction: Direction) -> Decision | None:
         """A person's verified word on an effect since its fate became unknown; ``None`` while there is none."""
@@ -176,20 +182,20 @@ class LedgerActivities:
         return JobSpec.model_validate_json(self._blobs.get(BlobRef.model_validate(admitted.body["spec"])))
 
     @activity.defn(name=names.OPEN_GATE)
-    async def open_gate(self, gate: GateInput) -> Done:
+    async def open_gate(self, gate: GateInput) -> GateOpened:
         """Open the gate in the ledger, from when on decisions on its digest are taken; once per gate.
 
-        Answers ``again`` when it was opened before.
+        Answers ``again`` when it was opened before, and which gates of earlier fires it has closed.
         """
-        return Done(state="again" if await in_thread(lambda: self._open_gate(gate)) else "")
+        return await in_thread(lambda: self._open_gate(gate))
 
-    def _open_gate(self, gate: GateInput) -> bool:
+    def _open_gate(self, gate: GateInput) -> GateOpened:
         now = self._now()
         again = self._ledger.plan(gate.digest).gate_id == gate.gate_id
-        self._ledger.open_gate(gate, at=now)
+        replaced = self._ledger.open_gate(gate, at=now)
         note = NoteInput(job_id=gate.job_id, step=0, phase=JobPhase.waiting, summary="")
         self._ledger.note_job(note, workflow_id=gate.gate_id, at=now)
-        return again
+        return GateOpened(state="again" if again else "", replaced=replaced)
 
     @activity.defn(name=names.CLOSE_GATE)
     async def close_gate(self, question: WeighInput) -> GateEnd:

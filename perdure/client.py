@@ -47,6 +47,7 @@ from perdure.intake import Intake
 from perdure.policy.authorize import Principal, Right, authorize
 from perdure.recovering import recover
 from perdure.runtime.messenger import Messenger
+from perdure.scheduling import Scheduler
 from perdure.snapshots import Snapshots
 from perdure.steering import Steerer
 from perdure.store.account import Accounts
@@ -57,6 +58,7 @@ from perdure.store.live import LiveTexts
 from perdure.store.reading import Reader
 from perdure.store.trouble import StoreTrouble
 from perdure.store.turns import TurnReader
+from perdure.thread_views import ThreadReader
 from perdure.tool_listing import describe_tools
 from perdure.watching import AgentWatch
 
@@ -113,6 +115,8 @@ class Client:
         self.snapshots = Snapshots(CheckpointLog(ledger.database), blobs)
         self._texts = texts
         self.approvals = Approvals(ledger, reader, decider)
+        self.threads = ThreadReader(ledger, self.now)
+        self.scheduler = Scheduler(ledger, blobs, intake, decider, messenger, now)
         self._auditor = auditor
         self._is_embedded = is_embedded
         self._undoing = asyncio.Lock()
@@ -325,12 +329,12 @@ class Client:
         return next(token for token in tokens if token.id == token_id)
 
     async def retell(self) -> int:
-        """Pass on decisions that workflows may not have heard of; return how many."""
-        return await self._decider.retell()
+        """Pass on decisions that nobody may have heard of; return how many."""
+        return await self._decider.retell() + await self.scheduler.retell()
 
     async def recover(self) -> int:
-        """Start again what Temporal lost of open jobs; return of how many."""
-        return await recover(self.ledger, self.messenger)
+        """Start again what Temporal lost of open jobs, and put its schedules right; return of how many."""
+        return await recover(self.ledger, self.messenger) + await self.scheduler.recover()
 
     async def _admit(self, job_id: str, spec: JobSpec) -> JobView:
         try:

@@ -107,9 +107,13 @@ class Decider:
 
     def trust(self, principal: Principal, digest: str, decision_id: str, path: str, passphrase: str) -> None:
         """Let a template's text run. No workflow waits for it."""
-        wanted = self._draft(principal, id=decision_id, kind="trust", job_id="", digest=digest, comment=path)
-        signed = self._key.sign(wanted, passphrase)
-        self._ledger.trust_template(digest, by=principal.name, at=wanted.at, decision=signed)
+        said = {"id": decision_id, "kind": "trust", "job_id": "", "digest": digest, "comment": path}
+        signed = self.sign(principal, passphrase, **said)
+        self._ledger.trust_template(digest, by=principal.name, at=signed.decision.at, decision=signed)
+
+    def sign(self, principal: Principal, passphrase: str, **said: Any) -> SignedDecision:
+        """Return a signed decision that is recorded nowhere yet. Raises ``Refused``: the passphrase does not open."""
+        return self._key.sign(self._draft(principal, **said), passphrase)
 
     def who(self, principal: Principal) -> Principal:
         """Return a principal as the settings know it today: its groups, and the person behind an agent."""
@@ -140,6 +144,8 @@ class Decider:
         """
         told = 0
         for signed in await asyncio.to_thread(self._ledger.untold_decisions):
+            if signed.decision.kind == "schedule":
+                continue  # passed on by perdure.scheduling
             try:
                 await self._tell(signed)
             except PerdureError:

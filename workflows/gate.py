@@ -8,9 +8,9 @@ from temporalio import workflow
 from temporalio.exceptions import ApplicationError
 
 from perdure.contracts import names
-from perdure.contracts.decisions import DecisionNotice, GateEnd, GateInput, Weighing, WeighInput
-from perdure.contracts.job import ChildEvent, Done, Poke
-from workflows.calls import call, check_place, tell
+from perdure.contracts.decisions import DecisionNotice, GateEnd, GateInput, GateOpened, Weighing, WeighInput
+from perdure.contracts.job import ChildEvent, Poke
+from workflows.calls import call, check_place, poke, tell
 
 _CLOCKS_APART = 1.0
 """Seconds. The deadline is the ledger's word: a worker whose clock is behind the server's says "not yet"."""
@@ -40,8 +40,10 @@ class GateWorkflow:
     async def run(self, gate: GateInput) -> GateEnd:
         """Collect, close, tell the job."""
         if not gate.opened:
-            opened = await call(names.OPEN_GATE, gate, Done)
+            opened = await call(names.OPEN_GATE, gate, GateOpened)
             self._poked = opened.state == AGAIN  # an earlier run was lost: what it heard lies in the ledger
+            for replaced in opened.replaced:
+                await poke(replaced, Poke(about="gate"))
         while not self._has_ended():
             await self._wait()
             if not self._has_ended():

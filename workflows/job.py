@@ -27,7 +27,12 @@ from perdure.contracts.job import (
 from workflows.calls import call, check_place, poke, start_child, tell
 from workflows.stages import Prepared, Stages
 
-_GATE_ENDS = {"denied": JobPhase.rejected, "expired": JobPhase.expired, "cancelled": JobPhase.cancelled}
+_GATE_ENDS = {
+    "denied": JobPhase.rejected,
+    "expired": JobPhase.expired,
+    "cancelled": JobPhase.cancelled,
+    "superseded": JobPhase.superseded,
+}
 
 _LIE = timedelta(seconds=1)
 """How long a child has to end, after it was said to have ended and the ledger knew nothing of it."""

@@ -21,6 +21,7 @@ Sections = Mapping[str, Mapping[str, Entry]]
 COMMANDS: Sections = {
     "Start": {
         "run": Entry("perdure.cli.run:run", "Start a job from a template and follow it."),
+        "schedule": Entry("perdure.cli.schedule:schedule", "Start jobs by the clock, again and again."),
         "demo": Entry("perdure.cli.demo:demo", "See a release survive kill -9, and be taken back."),
     },
     "Decide": {
@@ -51,6 +52,9 @@ COMMANDS: Sections = {
         "artifacts": Entry("perdure.cli.artifacts:artifacts", "List or fetch what a job's stages gave."),
         "audit": Entry("perdure.cli.audit:audit", "Check the evidence; export and verify it offline."),
     },
+    "Threads": {
+        "threads": Entry("perdure.cli.threads:threads", "What each lasting workspace has done; let one rest."),
+    },
     "Take back": {
         "rewind": Entry("perdure.cli.checkpoints:rewind", "Take an agent's workspace back to a checkpoint."),
         "undo": Entry("perdure.cli.undo:undo", "Plan the way back of a finished job."),
@@ -80,6 +84,35 @@ TEMPLATES: Sections = {
         "validate": Entry("perdure.cli.templates:validate_template", "Check a template file and say what is wrong."),
         "schema": Entry("perdure.cli.templates:print_schema", "Print the JSON schema for your editor."),
         "trust": Entry("perdure.cli.templates:trust_template", "Allow this repository's template to run."),
+    }
+}
+
+SCHEDULE: Sections = {
+    "Look": {
+        "list": Entry("perdure.cli.schedule:list_schedules", "List schedules and how their last jobs ended."),
+        "show": Entry("perdure.cli.schedule:show_schedule", "Show one: its fires, and those that were none."),
+        "next": Entry("perdure.cli.schedule:show_next", "Show when it fires next, over both clock changes."),
+    },
+    "Make": {
+        "add": Entry("perdure.cli.schedule_add:add_schedule", "Make a schedule of a template."),
+        "edit": Entry("perdure.cli.schedule_add:edit_schedule", "Give a schedule other times, inputs or limits."),
+        "delete": Entry("perdure.cli.schedule_words:delete_schedule", "End a schedule; its open jobs go on."),
+    },
+    "Steer": {
+        "pause": Entry("perdure.cli.schedule_words:pause_schedule", "Let it rest, with a note saying why."),
+        "resume": Entry("perdure.cli.schedule_words:resume_schedule", "Let it fire again, from the next time on."),
+        "trigger": Entry("perdure.cli.schedule_words:trigger_schedule", "Start a job of it now."),
+        "backfill": Entry("perdure.cli.schedule_words:backfill_schedule", "Run the fires of a past span, in order."),
+    },
+}
+
+THREADS: Sections = {
+    "Commands": {
+        "list": Entry("perdure.cli.threads:list_threads", "List threads and what they did last."),
+        "show": Entry("perdure.cli.threads:show_thread", "Tell a thread's history: jobs, deciders, leftovers."),
+        "pause": Entry("perdure.cli.threads:pause_thread", "Start nothing new in it, with a note saying why."),
+        "resume": Entry("perdure.cli.threads:resume_thread", "Let it start jobs again."),
+        "archive": Entry("perdure.cli.threads:archive_thread", "Put away a thread that has ended its work."),
     }
 }
 
@@ -145,5 +178,18 @@ AUDIT: Sections = {
     }
 }
 
-EVERY_MAP: tuple[Sections, ...] = (COMMANDS, TEMPLATES, TOOLS, EFFECTS, APPROVALS, PEOPLE, TOKENS, KEY, MODELS, AUDIT)
+EVERY_MAP: tuple[Sections, ...] = (
+    COMMANDS,
+    SCHEDULE,
+    THREADS,
+    TEMPLATES,
+    TOOLS,
+    EFFECTS,
+    APPROVALS,
+    PEOPLE,
+    TOKENS,
+    KEY,
+    MODELS,
+    AUDIT,
+)
 """All maps there are, for the reference and the tests."""

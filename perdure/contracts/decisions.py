@@ -9,14 +9,17 @@ from pydantic import Field
 from perdure.contracts.base import BlobRef, Contract, Digest, JsonDict, UtcTime
 
 DecisionKind = Literal[
-    "approve", "reject", "request_changes", "withdraw", "cancel", "resolve", "trust",
+    "approve", "reject", "request_changes", "withdraw", "cancel", "resolve", "trust", "schedule",
     "say", "interrupt", "amend", "rewind", "pause", "resume", "dial", "more",
     "standing", "revoke",
     "break_glass", "delegate", "undelegate",
 ]  # fmt: skip
 """The second line steers an agent: what is said, the dial's new place or what is given more stands in ``comment``.
 In the third a :class:`StandingScope`, or a :class:`Revocation`, stands there as JSON; in a ``delegate`` a
-:class:`Delegation`, in an ``undelegate`` the id of one."""
+:class:`Delegation`, in an ``undelegate`` the id of one.
+
+Of ``schedule`` the digest names a stored :class:`~perdure.contracts.schedules.ScheduleWord`.
+"""
 
 
 STEERING: tuple[DecisionKind, ...] = ("say", "interrupt", "amend", "rewind", "pause", "resume", "dial", "more")
@@ -156,6 +159,15 @@ class GateInput(Contract):
     opened: bool = False
     collected: list[str] = []
     """Decision ids seen, oldest first."""
+
+
+class GateOpened(Contract):
+    """The ledger's answer to opening a gate."""
+
+    state: str = ""
+    """``again``: it was opened before."""
+    replaced: list[str] = []
+    """Gates of earlier fires of the same schedule whose plans this one supersedes: they must look."""
 
 
 class DecisionNotice(Contract):

@@ -8,6 +8,7 @@ from typing import Literal
 from pydantic import Field
 
 from perdure.contracts.base import BlobRef, Contract, Digest, JsonDict, UtcTime
+from perdure.contracts.schedules import JobFire
 
 
 class JobPhase(StrEnum):
@@ -32,6 +33,8 @@ class JobPhase(StrEnum):
     nothing_to_do = "nothing_to_do"
     rejected = "rejected"
     expired = "expired"
+    superseded = "superseded"
+    """The plan of a later fire of its schedule took its place; nobody had touched it."""
     cancelled = "cancelled"
     failed = "failed"
     """Not applied, or taken back whole."""
@@ -49,6 +52,7 @@ _FINAL = {
     JobPhase.nothing_to_do,
     JobPhase.rejected,
     JobPhase.expired,
+    JobPhase.superseded,
     JobPhase.cancelled,
     JobPhase.failed,
     JobPhase.stuck,
@@ -69,6 +73,10 @@ class JobSpec(Contract):
     """Job id to take back; empty for a job that goes forward."""
     plan_only: bool = False
     """Ends when the plan is frozen; never opens a gate."""
+    fire: JobFire | None = None
+    """Set by a schedule; ``None``: a person asked for it."""
+    cost_cap_microdollars: int | None = None
+    """Beside the template's budget: the lower one holds."""
 
 
 class AdmitInput(Contract):
@@ -108,6 +116,8 @@ class ThreadState(Contract):
     """Jobs that have ended and whose histories are not archived yet."""
     seen: list[str] = []
     """The last job ids admitted, newest last, at most 200; older ones the ledger knows."""
+    held: list[str] = []
+    """Schedules of which a fire waits for their last job to end."""
 
 
 class ChildEvent(Contract):

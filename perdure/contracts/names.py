@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
+from datetime import datetime
 
 QUEUE = "perdure"
 """Workflows, ledger and (until hosts are split) everything else."""
@@ -14,6 +15,8 @@ JOB_WORKFLOW = "perdure.job"
 GATE_WORKFLOW = "perdure.gate"
 APPLY_WORKFLOW = "perdure.apply"
 AGENT_WORKFLOW = "perdure.agent"
+FIRE_WORKFLOW = "perdure.fire"
+"""Started by a Temporal Schedule; tells the thread, and ends."""
 
 # Updates and signals
 ADMIT_UPDATE = "admit"
@@ -23,6 +26,8 @@ POKE_SIGNAL = "poke"
 """Says "look at the ledger again"; carries no authority."""
 REVIVE_SIGNAL = "revive"
 """Tells a thread that one of its jobs may be lost; carries no authority."""
+FIRE_SIGNAL = "fire"
+"""Tells a thread that a schedule of it is due; carries no authority."""
 STATE_QUERY = "state"
 
 # Activities
@@ -52,6 +57,8 @@ RUN_TOOL = "run_tool"
 SUMMARIZE = "summarize_agent"
 CLOSE_AGENT = "close_agent"
 READ_AGENT = "read_agent"
+HAND_FIRE = "hand_fire"
+LOOK_AT_SCHEDULE = "look_at_schedule"
 LOCAL_ACTIVITIES = frozenset(
     {
         ADMIT_JOB,
@@ -64,6 +71,7 @@ LOCAL_ACTIVITIES = frozenset(
         READ_JOB,
         WEIGH_REQUESTS,
         READ_AGENT,
+        LOOK_AT_SCHEDULE,
     }
 )
 """What asks the ledger and nothing else takes milliseconds, less than the way over the server and back: it runs inside
@@ -81,6 +89,7 @@ CALL_ROUNDS = 1_000_000
 """Rounds from here on are no drafts of a job: each is one call of an agent, which a person decides on."""
 
 _SAFE = re.compile(r"[^a-z0-9._-]+")
+_FIRE = re.compile(r"^fire/([^/]+)/([^/]+)-(\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ)$")
 
 
 def slug(text: str) -> str:
@@ -91,6 +100,23 @@ def slug(text: str) -> str:
 def thread_id(thread: str) -> str:
     """Workflow id of a thread."""
     return f"thread/{thread}"
+
+
+def fire_id(thread: str, schedule: str) -> str:
+    """Workflow id that a schedule's fires begin with; the server adds the nominal time."""
+    return f"fire/{thread}/{schedule}"
+
+
+def parse_fire(workflow_id: str) -> tuple[str, str, datetime]:
+    """Return (thread, schedule, nominal time) of the workflow id of one fire.
+
+    Raises:
+        ValueError: not of the form ``fire/<thread>/<schedule>-<time>``.
+    """
+    found = _FIRE.match(workflow_id)
+    if found is None:
+        raise ValueError(f"{workflow_id!r} is not a fire's id; expected fire/<thread>/<schedule>-<time in UTC>.")
+    return found[1], found[2], datetime.fromisoformat(found[3])
 
 
 @dataclass(frozen=True)

@@ -16,8 +16,11 @@ from perdure.contracts.values import Command, Condition, Duration, ListExpressio
 LANGUAGE = 1
 """The only language version there is; a template of another one is refused."""
 
-JOB_NAMES = ("id", "thread", "round")
-"""What expressions find in ``job``: an id that is one path component, the thread, the number of the draft from 1."""
+JOB_NAMES = ("id", "thread", "round", "fire", "since", "until")
+"""What expressions find in ``job``: an id that is one path component, the thread, the number of the draft from 1.
+
+In a scheduled job also the nominal local time of its fire, and the span that it is to handle (UTC); else null.
+"""
 
 Place = tuple[str | int, ...]
 """Where a value stands in a template: ``("apply", 2, "effect")``."""

@@ -28,6 +28,7 @@ from perdure import errors
 from perdure.contracts import names
 from perdure.contracts.decisions import DecisionNotice, Weighing
 from perdure.contracts.job import Admission, AdmitInput, LostJob, Poke, ThreadState
+from perdure.contracts.schedules import FireNotice
 from perdure.runtime.connect import plain_reason
 from perdure.runtime.forgery import MissingKey
 from perdure.runtime.pending import read_trouble
@@ -93,7 +94,7 @@ class Messenger:
             )
 
         try:
-            admission: Admission = await self._answered(ask, f"thread {thread}")
+            admission: Admission = await self.answered(ask, f"thread {thread}")
         except errors.SetupError as error:
             if await self._end_stranger(names.thread_id(thread)):
                 raise errors.SetupError(
@@ -106,10 +107,10 @@ class Messenger:
         """End what can be no thread of ours: whoever reaches Temporal's port can start something under its id."""
         try:
             handle = (await self.client()).get_workflow_handle(workflow_id)
-            found = await self._answered(handle.describe, workflow_id)
+            found = await self.answered(handle.describe, workflow_id)
             is_strange = await _is_strange(handle, found)
             if is_strange:
-                await self._answered(lambda: handle.terminate(reason="It is no thread of Perdure's."), workflow_id)
+                await self.answered(lambda: handle.terminate(reason="It is no thread of Perdure's."), workflow_id)
         except errors.PerdureError:
             return False  # the first error says what is wrong
         return is_strange
@@ -124,7 +125,7 @@ class Messenger:
         """
         client = await self.client()
         gate = client.get_workflow_handle(gate_id)
-        weighing: Weighing = await self._answered(
+        weighing: Weighing = await self.answered(
             lambda: gate.execute_update(names.DECIDE_UPDATE, notice, id=notice.decision_id, result_type=Weighing),
             f"gate {gate_id}",
         )
@@ -134,7 +135,7 @@ class Messenger:
         """Say that something was written to the ledger. Raises ``NotFound`` when the workflow is not there or ended."""
         client = await self.client()
         handle = client.get_workflow_handle(workflow_id)
-        await self._answered(lambda: handle.signal(names.POKE_SIGNAL, poke), workflow_id)
+        await self.answered(lambda: handle.signal(names.POKE_SIGNAL, poke), workflow_id)
 
     async def revive(self, job_id: str) -> None:
         """Have a job's thread look whether its workflow is lost, and start it again where the ledger says it stands."""
@@ -150,13 +151,28 @@ class Messenger:
                 start_signal_args=[LostJob(job_id=job_id)],
             )
 
-        await self._answered(ask, f"thread {thread}")
+        await self.answered(ask, f"thread {thread}")
+
+    async def fire(self, notice: FireNotice) -> None:
+        """Have a schedule's thread look what there is to do, starting the thread when it is not there."""
+        client = await self.client()
+
+        def ask() -> Awaitable[WorkflowHandle[Any, Any]]:
+            return client.start_workflow(
+                names.THREAD_WORKFLOW,
+                ThreadState(thread=notice.thread),
+                **_as_thread(notice.thread),
+                start_signal=names.FIRE_SIGNAL,
+                start_signal_args=[notice],
+            )
+
+        await self.answered(ask, f"thread {notice.thread}")
 
     async def describe(self, workflow_id: str) -> Literal["open", "closed", "missing"]:
         """Return what Temporal knows of a workflow."""
         client = await self.client()
         try:
-            found = await self._answered(client.get_workflow_handle(workflow_id).describe, workflow_id)
+            found = await self.answered(client.get_workflow_handle(workflow_id).describe, workflow_id)
         except errors.NotFound:
             return "missing"
         return "open" if found.status == WorkflowExecutionStatus.RUNNING else "closed"
@@ -169,7 +185,7 @@ class Messenger:
             SetupError: Temporal does not answer.
         """
         client = await self.client()
-        found = await self._answered(client.get_workflow_handle(workflow_id).describe, workflow_id)
+        found = await self.answered(client.get_workflow_handle(workflow_id).describe, workflow_id)
         for pending in found.raw_description.pending_activities:
             if said := await read_trouble(client, found, pending):
                 return said
@@ -190,7 +206,7 @@ class Messenger:
                 else:
                     found.setdefault(execution.id, "closed")
 
-        await self._answered(read, "the list of executions")
+        await self.answered(read, "the list of executions")
         return found
 
     async def has_worker(self) -> bool:
@@ -201,7 +217,7 @@ class Messenger:
             task_queue=TaskQueue(name=names.QUEUE),
             task_queue_type=TaskQueueType.TASK_QUEUE_TYPE_WORKFLOW,
         )
-        answer = await self._answered(lambda: client.workflow_service.describe_task_queue(request), "the task queue")
+        answer = await self.answered(lambda: client.workflow_service.describe_task_queue(request), "the task queue")
         return bool(answer.pollers)
 
     async def client(self) -> Client:
@@ -211,7 +227,8 @@ class Messenger:
                 self._client = await self._connect()
             return self._client
 
-    async def _answered(self, ask: Callable[[], Awaitable[Answer]], whom: str) -> Answer:
+    async def answered(self, ask: Callable[[], Awaitable[Answer]], whom: str) -> Answer:
+        """Ask Temporal, with its failures as our errors. What is asked must be idempotent."""
         try:
             with _translated(whom, self.limit):
                 async with asyncio.timeout(self.limit.total_seconds()):
@@ -251,11 +268,12 @@ def _as_thread(thread: str) -> dict[str, Any]:
         "task_queue": names.QUEUE,
         "id_conflict_policy": WorkflowIDConflictPolicy.USE_EXISTING,
         "task_timeout": TASK_LIMIT,
-        "search_attributes": _generation(),
+        "search_attributes": generation(),
     }
 
 
-def _generation() -> TypedSearchAttributes:
+def generation() -> TypedSearchAttributes:
+    """The attribute that every execution of ours carries."""
     key = SearchAttributeKey.for_keyword(names.CODE_ATTRIBUTE)
     return TypedSearchAttributes([SearchAttributePair(key, names.CODE_GENERATION)])
 

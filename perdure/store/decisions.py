@@ -30,8 +30,8 @@ def record_decision(connection: Connection, signed: SignedDecision, thread: str,
         NotFound: no such plan, job or effect.
     """
     decision = signed.decision
-    if decision.kind in ("trust", "delegate", "undelegate"):
-        raise UserError(f"A {decision.kind!r} is recorded with trust_template or record_delegation, not as a job's.")
+    if decision.kind in ("trust", "schedule", "delegate", "undelegate"):
+        raise UserError(f"A {decision.kind!r} is recorded with a call of its own, not as a job's decision.")
     if is_recorded(connection, signed):
         return False
     job = job_row(connection, decision.job_id)

@@ -17,6 +17,8 @@ from perdure.errors import Conflict, NotFound, UserError
 from perdure.store import schema
 from perdure.store.chain import time_of, time_text
 from perdure.store.events import append_event, bodies_of, clean, find_event
+from perdure.store.fire_ends import settle_fire
+from perdure.store.threads import refuse_resting
 
 LAST = "@last"
 
@@ -27,8 +29,10 @@ def request_job(connection: Connection, job: AdmitInput, at: datetime) -> None:
     """Write that a front door was asked for a job, by somebody who may; a no-op when it was asked for exactly this.
 
     Raises:
-        Conflict: its id was used to ask for something else.
+        Conflict: its id was used to ask for something else; or its thread is paused or archived.
     """
+    if find_event(connection, job.job_id, _REQUEST) is None:
+        refuse_resting(connection, _thread_of(job.job_id))
     _, is_new = append_event(
         connection,
         thread=_thread_of(job.job_id),
@@ -116,6 +120,8 @@ def note_job(connection: Connection, note: NoteInput, workflow_id: str, at: date
         if note.summary:
             values["summary"] = clean(note.summary)
         connection.execute(update(schema.jobs).where(schema.jobs.c.job_id == note.job_id).values(**values))
+        if note.phase.is_final:
+            settle_fire(connection, note.job_id, note.phase, clean(note.summary), at)
 
 
 def job_row(connection: Connection, job_id: str) -> Row[Any]:

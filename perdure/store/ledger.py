@@ -25,6 +25,7 @@ from perdure.store import (
     delegations,
     erasure,
     events,
+    fires,
     intents,
     jobs,
     permits,
@@ -171,10 +172,11 @@ class Ledger:
         with self.database.read() as connection:
             return plans.thread_plans(connection, thread, states)
 
-    def open_gate(self, gate: GateInput, *, at: datetime) -> None:
-        """Let people decide; a no-op when this gate was opened before. ``Conflict`` when the plan is past that."""
+    def open_gate(self, gate: GateInput, *, at: datetime) -> list[str]:
+        """Let people decide, once; return gates of earlier fires closed by it. ``Conflict``: the plan is past that."""
         with self.database.write() as connection:
             plans.open_gate(connection, gate, at)
+            return fires.supersede_older(connection, gate, at)
 
     def close_gate(self, close: CloseGateInput, *, at: datetime, weighed: int | None = None) -> None:
         """Write how a gate ended, and grant the permit of a satisfied one; ``Conflict`` when it ended otherwise before.

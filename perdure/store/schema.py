@@ -285,5 +285,64 @@ notes = Table(
 )
 """What agents keep for the jobs of a thread that come after."""
 
+schedules = Table(
+    "schedules",
+    metadata,
+    Column("name", Text, primary_key=True),
+    Column("thread", Text, nullable=False),
+    Column("template", Text, nullable=False),
+    Column("requester", Text, nullable=False),
+    Column("state", Text, nullable=False),  # active, paused, deleted
+    Column("note", Text, nullable=False),  # why it is paused
+    Column("word_sha256", String(64), nullable=False),  # of the contracts.schedules.ScheduleWord that defines it
+    Column("word_size", Integer, nullable=False),
+    Column("decision_id", Text, nullable=False),
+    Column("newer_plan", Text, nullable=False),  # supersedes, waits
+    Column("alert_after", Integer, nullable=False),
+    Column("handled_until", Text, nullable=False),  # fires due up to here have become something, or are given up
+    Column("failures", Integer, nullable=False),  # in a row
+    Column("alerted", Boolean, nullable=False),
+    Column("trouble", Text, nullable=False),
+    Column("created_at", Text, nullable=False),
+    Column("updated_at", Text, nullable=False),
+    Index(None, "thread"),
+)
+
+schedule_words = Table(
+    "schedule_words",
+    metadata,
+    Column("decision_id", Text, ForeignKey("decisions.id"), primary_key=True),
+    Column("schedule", Text, ForeignKey("schedules.name"), nullable=False),
+    Column("kind", Text, nullable=False),
+    Column("word_sha256", String(64), nullable=False),
+    Column("word_size", Integer, nullable=False),
+    Column("position", Integer, nullable=False),
+    Index(None, "schedule"),
+)
+"""Where each word about a schedule lies; the word is a blob, its signature stands in its decision."""
+
+fires = Table(
+    "fires",
+    metadata,
+    Column("schedule", Text, ForeignKey("schedules.name"), primary_key=True),
+    Column("key", Text, primary_key=True),
+    Column("job_id", Text, unique=True),  # null: the fire was given up
+    Column("kind", Text, nullable=False),  # timed, asked, backfill
+    Column("due_at", Text, nullable=False),
+    Column("at", Text, nullable=False),
+)
+"""A fire that became a job, once for ever: a second one of that key is the same run."""
+
+threads = Table(
+    "threads",
+    metadata,
+    Column("thread", Text, primary_key=True),
+    Column("state", Text, nullable=False),  # active, paused, archived
+    Column("note", Text, nullable=False),
+    Column("by", Text, nullable=False),
+    Column("at", Text, nullable=False),
+)
+"""Threads that a person has spoken of; any other is active."""
+
 APPEND_ONLY = ("events", "chain")
 """Tables whose rows triggers protect against UPDATE, DELETE and being replaced."""

@@ -66,9 +66,8 @@ def gate_detail(connection: Connection, digest: str) -> str:
 def _asked_plans(connection: Connection, job_id: str) -> list[tuple[PlanRef, str]]:
     """Plans with how their gate stands, oldest first; without those that were replaced before anybody was asked."""
     plans = schema.plans
-    query = select(plans).where(
-        plans.c.job_id == job_id, plans.c.state != "superseded", plans.c.round < names.CALL_ROUNDS
-    )
+    was_asked = (plans.c.state != "superseded") | (plans.c.gate_id != "")  # a later fire's plan supersedes open ones
+    query = select(plans).where(plans.c.job_id == job_id, was_asked, plans.c.round < names.CALL_ROUNDS)
     rows = connection.execute(query.order_by(plans.c.round, plans.c.position)).all()
     bodies = bodies_of(connection, [row.position for row in rows])
     return [(PlanRef.model_validate(bodies[row.position]["plan"]), row.state) for row in rows]

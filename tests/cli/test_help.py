@@ -13,7 +13,22 @@ import click
 import pytest
 
 from perdure.cli import codes
-from perdure.cli.catalog import AUDIT, COMMANDS, EFFECTS, EVERY_MAP, KEY, MODELS, TEMPLATES, TOKENS, TOOLS, Entry
+from perdure.cli.catalog import (
+    APPROVALS,
+    AUDIT,
+    COMMANDS,
+    EFFECTS,
+    EVERY_MAP,
+    KEY,
+    MODELS,
+    PEOPLE,
+    SCHEDULE,
+    TEMPLATES,
+    THREADS,
+    TOKENS,
+    TOOLS,
+    Entry,
+)
 from perdure.cli.lazy import LazyGroup, TeachingCommand, load
 from tests.cli.conftest import Ended
 
@@ -25,6 +40,10 @@ def entries() -> dict[str, Entry]:
     found = {name: entry for part in COMMANDS.values() for name, entry in part.items()}
     groups = {
         "models": MODELS,
+        "schedule": SCHEDULE,
+        "threads": THREADS,
+        "approvals": APPROVALS,
+        "people": PEOPLE,
         "templates": TEMPLATES,
         "tools": TOOLS,
         "effects": EFFECTS,

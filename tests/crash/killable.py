@@ -22,6 +22,7 @@ from perdure.runtime.ready import WORKER, tell_ready
 from perdure.settings import read_settings
 from perdure.store.agents import Agents
 from perdure.store.ledger import Ledger
+from perdure.store.schedule_ledger import Schedules
 from perdure.tools.registry import default_tools
 
 _POINT = re.compile(r"(?P<call>[a-z_.]+)(?:\[(?P<kind>[a-z._]+)\])?#(?P<nth>\d+):(?P<when>before|after)")
@@ -95,6 +96,9 @@ def main(data: Path, point: str) -> None:
     tools = {name: Wrapped(tool, tool_name(name), killer) for name, tool in default_tools().items()}
     worker.open_tools = lambda _settings: tools
     worker.Agents = lambda database: Wrapped(Agents(database), lambda method, _args: f"agents.{method}", killer)
+    worker.Schedules = lambda database: Wrapped(
+        Schedules(database), lambda method, _args: f"schedules.{method}", killer
+    )
     open_ledger = Ledger.open
     worker.default_effects = lambda _named: effects
     worker.Ledger = type(
