@@ -153,12 +153,15 @@ def _read_value(value: JsonDict) -> Proposal | None:
     """What an analysis' value proposes; ``None`` when it proposes no release."""
     packages = value.get("packages")
     if isinstance(packages, list) and packages and all("version" in one and "entries" in one for one in packages):
-        read = ((str(one["name"]), Proposal(str(one["version"]), _read_entries(one["entries"]))) for one in packages)
-        return Proposal("", (), packages=tuple(read))
+        return Proposal("", (), packages=tuple((str(one["name"]), _read_one(one)) for one in packages))
     if isinstance(value.get("entries"), list) and "version" in value:
-        lines = tuple(sorted((value.get("map") or {}).items()))
-        return Proposal(str(value["version"]), _read_entries(value["entries"]), map=lines)
+        return _read_one(value)
     return None
+
+
+def _read_one(value: JsonDict) -> Proposal:
+    lines = tuple(sorted((value.get("map") or {}).items()))
+    return Proposal(str(value["version"]), _read_entries(value["entries"]), map=lines)
 
 
 def write_form(proposal: Proposal, review: Review) -> str:
@@ -236,12 +239,21 @@ def _compare_packages(before: dict[str, Proposal], after: dict[str, Proposal]) -
     if unknown := [name for name in after if name not in before]:
         raise UserError(f"No package is called {unknown[0]!r} here. Known: {', '.join(before)}.")
     versions: dict[str, str] = {}
+    lines: dict[str, str] = {}
     ops: list[JsonDict] = []
     for name, proposal in before.items():
-        changes = compare(proposal, after.get(name, Proposal(proposal.version, ())))
+        changes = compare(proposal, after.get(name, Proposal(proposal.version, (), map=proposal.map)))
         versions |= {name: changes["version"]} if "version" in changes else {}
-        ops += [{**op, "package": name} if op["op"] == "add" else op for op in changes.get("entries", [])]
-    return _changes(versions, ops)
+        lines |= {f"{line}:{name}": step for line, step in changes.get("map", {}).items()}
+        ops += [_name_package(op, name) for op in changes.get("entries", [])]
+    return _changes(versions, ops, lines)
+
+
+def _name_package(op: JsonDict, name: str) -> JsonDict:
+    """What is about one package names it where its id does not."""
+    if op["op"] == "add":
+        return {**op, "package": name}
+    return {**op, "id": f"{op['id']}:{name}"} if op["op"] == "forget" else op
 
 
 def _ops(old: Entry | None, new: Entry) -> list[JsonDict]:

@@ -125,7 +125,12 @@ PACKAGES = Proposal(
     (),
     (
         ("@x/core", Proposal("2.0.0", (Entry("a41c9e0:core", "Added", "bulk import"),))),
-        ("app", Proposal("1.0.1", (Entry("d-123456:app", "Changed", "depends on @x/core 2.0.0"),))),
+        (
+            "app",
+            Proposal(
+                "1.0.1", (Entry("d-123456:app", "Changed", "depends on @x/core 2.0.0"),), map=(("feat", "patch"),)
+            ),
+        ),
     ),
 )
 
@@ -145,6 +150,7 @@ PACKAGES = Proposal(
             "      - d-123456:app: depends on @x/core 2.0.0\n      - by hand\n",
             {"entries": [{"op": "add", "section": "Changed", "text": "by hand", "package": "app"}]},
         ),
+        ("feat: patch", "fix: minor", {"map": {"fix:app": "minor"}, "entries": [{"op": "forget", "id": "feat:app"}]}),
     ],
 )
 def test_a_form_of_several_packages_keeps_them_apart(old: str, new: str, changes: dict[str, object]) -> None:

@@ -40,6 +40,13 @@ KEPT: tuple[Kept, ...] = (
     ),
     Kept(
         PROMISE,
+        "perdure/rules/release/packages/remembering.py",
+        '        return [f"{one.name}: {finding}" for finding in recalled.findings]\n',
+        "        return []\n",
+        "tests/rules/test_packages_remembered.py::test_each_package_s_entries_are_again_as_they_were_made",
+    ),
+    Kept(
+        PROMISE,
         "perdure/rules/release/choice.py",
         "    if problem or wish.is_person or not numbers.leaves_initial_development(wish.version):\n",
         "    if True:\n",

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from perdure.contracts.decisions import Edits
-from perdure.contracts.memory import Memory, RememberedEdit
 from perdure.errors import UserError
 from tests.rules.kit import make_repository, save, tag
 from tests.rules.packages_kit import NPM, NPM_TAGS, PackagesRun, make_workspace, manifest, texts, versions
@@ -278,21 +276,6 @@ def test_a_reviewer_names_the_package(tmp_path: Path) -> None:
     again = PackagesRun(path, tmp_path, edits=[*edits, Edits(by="rhea", changes={"entries": more})])
     assert texts(again.propose(), "@x/app") == ["needs the new core"]
     assert any("it is not dropped" in one for one in again.findings)
-
-
-def test_edits_of_an_earlier_plan_are_named_not_made(tmp_path: Path) -> None:
-    """What a reviewer did to an earlier plan of several packages is not remembered: the next plan says so, with who."""
-    path = begin(tmp_path)
-    fix = save(path, "fix: a crash", {"packages/core/a.js": "1"})[:7]
-    seen = {"release": PackagesRun(path, tmp_path).propose()}
-    changes = {"entries": [{"op": "drop", "id": f"{fix}:core"}]}
-    edit = RememberedEdit(by="rhea", at=datetime(2026, 11, 29, tzinfo=UTC), changes=changes, seen=seen)
-    run = PackagesRun(path, tmp_path, remembered=Memory(edits=[edit]))
-    assert versions(run.propose()) == {"@x/core": "1.0.1"}
-    assert any(
-        one.startswith("Not made again: 1 edit in earlier plans of several packages (last by rhea on 2026-11-29).")
-        for one in run.findings
-    )
 
 
 def test_nothing_to_release_is_said(tmp_path: Path) -> None:

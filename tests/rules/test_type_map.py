@@ -8,6 +8,7 @@ import pytest
 from perdure.contracts.decisions import Edits
 from perdure.contracts.memory import Confirmed, Memory, RememberedEdit
 from perdure.contracts.plan import Settled
+from perdure.rules.release.concerns import Place
 from perdure.rules.release.habits import Habit, Habits
 from perdure.rules.release.results import PROPOSE
 from perdure.rules.release.type_map import TypeMap, find_map, find_map_problems, plain_step
@@ -40,7 +41,7 @@ def new_lines(types: TypeMap) -> dict[str, str]:
 
 def test_what_differs_from_the_convention_is_proposed_with_its_evidence() -> None:
     """A habit that is the convention is no line; one that differs counts, and an approval confirms it."""
-    types = find_map(learnt(feat="patch", fix="patch", breaking="minor"), Memory(), [], "")
+    types = find_map(learnt(feat="patch", fix="patch", breaking="minor"), Memory(), [], Place(""))
     assert new_lines(types) == dict(types.lines) == {"feat": "patch", "breaking": "minor"}
     assert types.settles[0].because == "so it was in 4 of the last 4 releases that such changes decided"
     assert types.habits.steps["feat"].step == "patch"
@@ -50,28 +51,28 @@ def test_a_confirmed_line_counts_without_being_asked_again() -> None:
     """It says who confirmed it and when; also once the tags no longer show it."""
     memory = Memory(confirmed=[confirmed("patch"), confirmed("patch", hour=9)])
     for habits in (learnt(feat="patch"), learnt()):
-        types = find_map(habits, memory, [], "")
+        types = find_map(habits, memory, [], Place(""))
         assert (types.habits.steps["feat"].told, types.settles) == ("confirmed by ann on 2026-11-29", [])
         assert (dict(types.lines), types.settled, types.authors) == ({"feat": "patch"}, ["feat"], [])
 
 
 def test_what_is_learnt_anew_is_new_again() -> None:
     """A confirmed line that the tags contradict by now is proposed again, with what was confirmed beside it."""
-    types = find_map(learnt(feat="minor"), Memory(confirmed=[confirmed("patch")]), [], "")
+    types = find_map(learnt(feat="minor"), Memory(confirmed=[confirmed("patch")]), [], Place(""))
     assert new_lines(types) == {"feat": "minor"}
     assert types.settles[0].because.endswith("; patch was confirmed by ann on 2026-11-29")
     both = Memory(confirmed=[confirmed("patch"), confirmed("minor", hour=1)])
-    assert new_lines(find_map(learnt(feat="minor"), both, [], "")) == {}
+    assert new_lines(find_map(learnt(feat="minor"), both, [], Place(""))) == {}
 
 
 def test_a_persons_line_stands_before_tags_and_confirmations() -> None:
     """Set in a review it counts from there on, names its maker as an author, and says what the tags show instead."""
     memory = Memory(confirmed=[confirmed("patch")], edits=[edited(1, map={"feat": "minor", "nonsense": "x"})])
-    types = find_map(learnt(feat="patch"), memory, [], "")
+    types = find_map(learnt(feat="patch"), memory, [], Place(""))
     assert (types.habits.steps["feat"].step, dict(types.lines), types.authors) == ("minor", {}, ["ben"])
     (told,) = types.findings
     assert told.startswith("feat counts as minor: set by ben on 2026-11-29: an API. The tags show patch: so it was")
-    mine = find_map(learnt(feat="patch"), memory, [Edits(by="rhea", changes={"map": {"feat": "major"}})], "")
+    mine = find_map(learnt(feat="patch"), memory, [Edits(by="rhea", changes={"map": {"feat": "major"}})], Place(""))
     assert mine.habits.steps["feat"].told == "set by rhea in this review"
 
 
@@ -79,9 +80,11 @@ def test_a_forgotten_line_is_learnt_again() -> None:
     """Forgetting takes back what people said of a line, not what the tags show."""
     forget = {"entries": [{"op": "forget", "id": "feat"}]}
     memory = Memory(edits=[edited(0, map={"feat": "minor"}), edited(1, **forget)])
-    assert new_lines(find_map(learnt(feat="patch"), memory, [], "")) == {"feat": "patch"}
+    assert new_lines(find_map(learnt(feat="patch"), memory, [], Place(""))) == {"feat": "patch"}
     now = Memory(edits=[edited(0, map={"feat": "minor"})])
-    assert new_lines(find_map(learnt(feat="patch"), now, [Edits(by="a", changes=forget)], "")) == {"feat": "patch"}
+    assert new_lines(find_map(learnt(feat="patch"), now, [Edits(by="a", changes=forget)], Place(""))) == {
+        "feat": "patch"
+    }
 
 
 def test_each_package_has_its_own_map() -> None:
@@ -89,8 +92,8 @@ def test_each_package_has_its_own_map() -> None:
     memory = Memory(
         confirmed=[confirmed("patch", about="release.map a")], edits=[edited(path="a", map={"fix": "minor"})]
     )
-    assert dict(find_map(learnt(), memory, [], "a").lines) == {"feat": "patch", "fix": "minor"}
-    assert dict(find_map(learnt(), memory, [], "").lines) == {}
+    assert dict(find_map(learnt(), memory, [], Place("a")).lines) == {"feat": "patch", "fix": "minor"}
+    assert dict(find_map(learnt(), memory, [], Place("")).lines) == {}
 
 
 @pytest.mark.parametrize(

@@ -9,11 +9,13 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from datetime import datetime
 
 from perdure.contracts.base import JsonDict
 from perdure.contracts.decisions import Edits
 from perdure.contracts.memory import Memory, RememberedEdit
 from perdure.rules.release.choice import Wish
+from perdure.rules.release.concerns import Place, concern_edits, concern_memory
 from perdure.rules.release.conventional import parse_conventional
 from perdure.rules.release.edits import added_id, find_ids
 from perdure.rules.release.entries import Entry, clean_text, find_section, read_entries
@@ -34,17 +36,21 @@ class Override:
     op: str
     """``reword``, ``move``, ``drop``, ``add``, ``version``; ``forget`` is never among those that stand."""
     target: str
-    """An entry's whole id, or :data:`VERSION`."""
+    """An entry's whole id, or :data:`VERSION`; of one package among several with that package's id behind it."""
     text: str
     """The new text, section or version; of an ``add`` the entry's text."""
     section: str
     """Of an ``add``."""
     by: str
-    on: str
-    """The day."""
+    at: datetime
     why: str
     seen: JsonDict
     """The ``release.propose`` value that it was done to."""
+
+    @property
+    def on(self) -> str:
+        """The day."""
+        return self.at.date().isoformat()
 
     @property
     def signed(self) -> str:
@@ -66,33 +72,31 @@ class Override:
         return {"op": self.op, "id": self.target, "text": self.text, "by": self.by, "on": self.on, "why": self.why}
 
 
-def find_standing(memory: Memory, path: str, edits: Sequence[Edits]) -> list[Override]:
+def find_standing(memory: Memory, place: Place, edits: Sequence[Edits]) -> list[Override]:
     """Return the remembered overrides of a package that stand, oldest first, without what ``edits`` do anew."""
     standing: dict[tuple[str, str], Override] = {}
-    for remembered in memory.edits:
-        seen = find_value(remembered.seen, PROPOSE)
-        if seen is not None and seen["path"] == path:
-            for override in _read(remembered, seen):
-                _take(standing, override)
-    for edit in edits:
-        _give_way(standing, edit)
+    for remembered in concern_memory(memory, place).edits:
+        for override in _read(remembered, place):
+            _take(standing, override)
+    for edit in concern_edits(edits, place):
+        _give_way(standing, edit, place)
     return list(standing.values())
 
 
-def _read(remembered: RememberedEdit, seen: JsonDict) -> Iterator[Override]:
-    on, why = remembered.at.date().isoformat(), _one_line(remembered.why)
+def _read(remembered: RememberedEdit, place: Place) -> Iterator[Override]:
+    seen, why = find_value(remembered.seen, PROPOSE) or {}, _one_line(remembered.why)
 
     def make(op: str, target: str, text: str, section: str = "") -> Override:
-        return Override(op, target, text, section, remembered.by, on, why, seen)
+        return Override(op, target, text, section, remembered.by, remembered.at, why, seen)
 
     if version := str(remembered.changes.get("version") or "").strip():
-        yield make(VERSION, VERSION, version)
+        yield make(VERSION, place.own(VERSION), version)
     known = [*(entry["id"] for entry in seen["entries"]), *(one["id"] for one in seen.get("remembered", []))]
     for change in _operations(remembered.changes):
         op, wanted = str(change.get("op", "")), str(change.get("id", ""))
         text, section = clean_text(str(change.get("text") or "")), find_section(str(change.get("section") or "Added"))
         if op == "add":
-            yield make(op, added_id(section, text), text, section)
+            yield make(op, place.own(added_id(section, text)), text, section)
             continue
         places = find_ids(known, wanted)
         target = known[places[0]] if places else wanted
@@ -110,10 +114,10 @@ def _take(standing: dict[tuple[str, str], Override], override: Override) -> None
     standing[override.target, override.op] = override
 
 
-def _give_way(standing: dict[tuple[str, str], Override], edit: Edits) -> None:
+def _give_way(standing: dict[tuple[str, str], Override], edit: Edits, place: Place) -> None:
     """Take out what this job's reviewers forget, or do in another way."""
     if edit.changes.get("version"):
-        standing.pop((VERSION, VERSION), None)
+        standing.pop((place.own(VERSION), VERSION), None)
     for change in _operations(edit.changes):
         targets = [target for target, _ in standing]
         named = {targets[place] for place in find_ids(targets, str(change.get("id", "")))}

@@ -13,6 +13,7 @@ from perdure.rules.git_commits import commit_from_json
 from perdure.rules.git_history import NAME as HISTORY
 from perdure.rules.release.bump import Last, Suggestion, ask_to_leave, leaves_initial_development
 from perdure.rules.release.choice import Numbering, choose_version
+from perdure.rules.release.concerns import Place
 from perdure.rules.release.edit_checks import find_edit_problems
 from perdure.rules.release.edits import Edited, apply_edits
 from perdure.rules.release.entries import Entry
@@ -20,7 +21,7 @@ from perdure.rules.release.evidence import Gathered, collect_entries, find_consu
 from perdure.rules.release.habits import habits_from_json
 from perdure.rules.release.markdown import write_notes
 from perdure.rules.release.overrides import find_standing, suggest_repeated
-from perdure.rules.release.recalled import Situation, apply_remembered
+from perdure.rules.release.recalled import Situation, apply_remembered, tell_forgetting
 from perdure.rules.release.released_items import leave_out_released
 from perdure.rules.release.results import PROPOSE, find_value
 from perdure.rules.release.settings.model import settings_from_json
@@ -56,15 +57,15 @@ def propose_release(arguments: JsonDict, context: RuleContext) -> RuleResult:
     scheme = find_scheme(str(arguments.get("scheme") or "semver"))
     last = _read_last(sources, context.now.date())
     commits = [commit_from_json(value) for value in sources.history["commits"]]
-    path, memory = sources.history["path"], context.remembered
+    place, memory = Place(sources.history["path"]), context.remembered
     is_zero = bool(last.version) and is_zero_major(scheme, last.version)
     rules = settings_from_json(sources.history.get("settings", {})).lines_at(is_zero=is_zero)
-    types = find_map(habits_from_json(sources.history["habits"]), memory, context.edits, path, rules)
+    types = find_map(habits_from_json(sources.history["habits"]), memory, context.edits, place, rules)
     changes, package = sources.changes, str(sources.files.get("package", ""))
     waiting = leave_out_released(sources.history, changes.get("changelog", {}), scheme.name)
     gathered = Gathered(commits, waiting.changelog, changes.get("files", []), package, types.habits)
     collected = collect_entries(gathered)
-    standing, situation = find_standing(memory, path, context.edits), _describe_situation(sources, collected.entries)
+    standing, situation = find_standing(memory, place, context.edits), _describe_situation(sources, collected.entries)
     recalled = apply_remembered(standing, situation)
     edited = apply_edits(recalled.entries, context.edits)
     form, pre = parse_tag_form(sources.history["tag_form"]), str(arguments.get("pre") or "")
@@ -77,7 +78,12 @@ def propose_release(arguments: JsonDict, context: RuleContext) -> RuleResult:
     value |= {"remembered": [override.to_json() for override in recalled.used], "settled": list(types.settled)}
     value["authors"] = sorted({*types.authors, *(override.by for override in recalled.used)})
     findings = [*waiting.findings, *types.findings, *collected.findings, *recalled.findings, *edited.findings]
-    findings += [*refused, *suggest_repeated(standing, edited.entries), *_compare_manifest(sources.files, last, scheme)]
+    findings += [
+        *tell_forgetting(recalled.used),
+        *refused,
+        *suggest_repeated(standing, edited.entries),
+        *_compare_manifest(sources.files, last, scheme),
+    ]
     how = f" ({suggestion.bump})" if last.version else ""  # the title of a first release says so itself
     summary = f"{value['title']}{how}" if edited.entries else "nothing to release"
     return RuleResult(value, summary, findings=findings)

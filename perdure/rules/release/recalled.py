@@ -8,6 +8,7 @@ from typing import Any
 
 from perdure.contracts.base import JsonDict
 from perdure.rules.release.changelog_items import item_key
+from perdure.rules.release.concerns import bare_id
 from perdure.rules.release.edits import added_entry, find_ids
 from perdure.rules.release.entries import Entry
 from perdure.rules.release.evidence import made_id
@@ -29,7 +30,7 @@ class Situation:
     @property
     def evidence(self) -> str:
         """A short name for the entries as found: the same for the same ids and steps."""
-        return made_id("e", *sorted(f"{entry.id} {entry.bump}" for entry in self.found))
+        return made_id("e", *sorted(f"{bare_id(entry.id)} {entry.bump}" for entry in self.found))
 
     @property
     def is_by_hand(self) -> bool:
@@ -38,7 +39,7 @@ class Situation:
 
     def has_commit(self, target: str) -> bool:
         """Whether an entry's id is that of a commit in the range."""
-        short = target.partition(".")[0]
+        short = bare_id(target).partition(".")[0]
         return any(commit.startswith(short) for commit in self.commits)
 
     def is_same_range(self, seen: JsonDict) -> bool:
@@ -68,9 +69,12 @@ def apply_remembered(standing: Sequence[Override], situation: Situation) -> Reca
     recalled = Recalled(list(situation.found))
     for override in standing:
         _APPLY[override.op](recalled, override, situation)
-    if recalled.used:
-        recalled.findings.append("What is remembered is forgotten with `perdure edit JOB --forget ID` (or `version`).")
     return recalled
+
+
+def tell_forgetting(used: Sequence[Override]) -> list[str]:
+    """Say how what is remembered is taken back, where anything of it counts in a plan."""
+    return ["What is remembered is forgotten with `perdure edit JOB --forget ID` (or `version`)."] if used else []
 
 
 def _change(recalled: Recalled, override: Override, situation: Situation) -> None:
@@ -97,7 +101,7 @@ def _drop(recalled: Recalled, override: Override, situation: Situation) -> None:
 
 
 def _add(recalled: Recalled, override: Override, situation: Situation) -> None:
-    entry = added_entry(override.section, override.text, override.by)
+    entry = replace(added_entry(override.section, override.text, override.by), id=override.target)
     is_there = item_key(entry.text) in {item_key(one.text) for one in recalled.entries}
     if is_there or not situation.is_same_range(override.seen):
         return

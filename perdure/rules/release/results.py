@@ -11,6 +11,9 @@ from perdure.rules.base import DraftSpace, RuleContext
 PROPOSE = "release.propose"
 """The rule whose value is a release."""
 
+PROPOSE_PACKAGES = "release.propose_packages"
+"""The rule whose value is a release of several packages."""
+
 
 def find_value(values: Any, rule: str) -> JsonDict | None:
     """Return the first value in ``values`` (step name → value) that ``rule`` made; ``None`` when there is none."""

@@ -16,8 +16,8 @@ from perdure.contracts.decisions import Edits
 from perdure.contracts.memory import Confirmed, Memory, RememberedEdit
 from perdure.contracts.plan import Settled
 from perdure.rules.release.commit_types import LISTED
+from perdure.rules.release.concerns import Place, concern_edits, concern_memory
 from perdure.rules.release.habits import Habit, Habits
-from perdure.rules.release.results import PROPOSE, find_value
 from perdure.rules.release.settings.model import Line as RuleLine
 from perdure.rules.release.versions import BUMPS, Bump
 
@@ -57,13 +57,13 @@ class TypeMap:
 
 
 def find_map(
-    habits: Habits, memory: Memory, edits: Sequence[Edits], path: str, rules: Mapping[str, RuleLine] = _NO_RULES
+    habits: Habits, memory: Memory, edits: Sequence[Edits], place: Place, rules: Mapping[str, RuleLine] = _NO_RULES
 ) -> TypeMap:
     """Return the map of a package: what its tags show, under its settings, under what people have settled.
 
     ``rules`` are the lines of the project's settings: facts of the base commit, which no approval needs to confirm.
     """
-    settled = _find_settled(memory, edits, path)
+    settled = _find_settled(concern_memory(memory, place), concern_edits(edits, place), place.path)
     rules = {key: line for key, line in rules.items() if not {key, _type_of(key)} & set(settled)}
     learnt = {key: habit for key, habit in habits.steps.items() if not _is_ruled(key, rules) or key in settled}
     new = {key: habit for key, habit in learnt.items() if _is_new(key, habit, settled.get(key))}
@@ -71,7 +71,7 @@ def find_map(
     steps = {**learnt, **ruled.steps}
     steps |= {key: Habit(line.step, 0, 0, line.said) for key, line in settled.items() if key not in new}
     steps |= {key: replace(habit, said=_tell_new(habit, settled.get(key))) for key, habit in new.items()}
-    about = _about(path)
+    about = _about(place.path)
     return TypeMap(
         habits=replace(habits, steps=steps, silent=ruled.silent),
         lines={
@@ -122,7 +122,7 @@ def _find_settled(memory: Memory, edits: Sequence[Edits], path: str) -> dict[str
     for said in sorted(words, key=lambda word: word.at):
         if isinstance(said, Confirmed):
             _confirm(settled, said, _about(path))
-        elif (find_value(said.seen, PROPOSE) or {}).get("path") == path:
+        else:
             _set(settled, said.changes, said.by, _tell_when(said))
     for edit in edits:
         _set(settled, edit.changes, edit.by, "in this review")

@@ -7,11 +7,13 @@ from typing import Any
 
 from perdure.contracts.base import JsonDict
 from perdure.rules.release.bump import Last, find_illegal
-from perdure.rules.release.edit_checks import judge_change, list_sections
+from perdure.rules.release.concerns import split_line
+from perdure.rules.release.edit_checks import judge_change, list_remembered, list_sections
 from perdure.rules.release.entries import read_entries
 from perdure.rules.release.packages.gather import PACKAGES
 from perdure.rules.release.results import find_value
 from perdure.rules.release.tags import parse_tag_form
+from perdure.rules.release.type_map import find_map_problems
 from perdure.rules.release.versions import find_scheme
 
 
@@ -19,16 +21,17 @@ def find_package_edit_problems(changes: JsonDict, release: JsonDict, results: Js
     """Return why edits cannot be made in a ``release.propose_packages`` value, one sentence each; empty when they can.
 
     ``version`` is a version by package (name or id). An ``add`` names its ``package``; ids are unique across packages.
+    A line of ``map`` is about all packages, or about one: ``feat:core``.
     """
     gathered = find_value(results.get("gather"), PACKAGES) or {"packages": []}
-    problems = [*_judge_versions(changes.get("version"), gathered)]
+    problems = [*_judge_versions(changes.get("version"), gathered), *_judge_map(changes.get("map"), gathered)]
     operations = changes.get("entries") or []
     if not isinstance(operations, list):
         return [*problems, f"entries={operations!r} is no list of changes, such as {{op: drop, id: a41c9e0:core}}."]
-    entries = read_entries(release)
+    entries, remembered = read_entries(release), _list_remembered(release)
     sections = list(dict.fromkeys(name for one in release["packages"] for name in list_sections(one)))
     for change in operations:
-        problems += judge_change(change, entries, sections)
+        problems += judge_change(change, entries, sections, remembered)
         problems += _judge_place(change, gathered)
     return problems
 
@@ -47,6 +50,23 @@ def _judge_versions(versions: Any, gathered: JsonDict) -> Iterator[str]:
         problem = find_illegal(str(version).strip(), Last(facts["last_version"]), taken, form, scheme)
         if problem:
             yield f"{facts['name']}: {problem}"
+
+
+def _judge_map(lines: Any, gathered: JsonDict) -> Iterator[str]:
+    if not isinstance(lines, dict):
+        yield from find_map_problems(lines) if lines else ()
+        return
+    for key, step in lines.items():
+        line, package = split_line(str(key))
+        yield from find_map_problems({line or key: step})
+        if package and _find(package, gathered) is None:
+            yield f"The line {key!r} names no package ({package!r}): write TYPE:PACKAGE. {_known(gathered)}"
+
+
+def _list_remembered(release: JsonDict) -> list[str]:
+    """What may be forgotten; a line of the map of all packages at once, too."""
+    listed = list_remembered(release)
+    return list(dict.fromkeys([*listed, *(split_line(line)[0] for line in release["settled"])]))
 
 
 def _judge_place(change: Any, gathered: JsonDict) -> Iterator[str]:

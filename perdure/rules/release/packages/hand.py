@@ -7,12 +7,10 @@ from dataclasses import replace
 from typing import Any
 
 from perdure.contracts.decisions import Edits
-from perdure.contracts.memory import Memory
 from perdure.errors import UserError
 from perdure.rules.release.edits import apply_edits
 from perdure.rules.release.entries import Entry
 from perdure.rules.release.packages.releasing import Releasing
-from perdure.rules.release.results import find_value
 
 
 def give_ids(entries: Sequence[Entry], identifier: str) -> list[Entry]:
@@ -72,22 +70,13 @@ def apply_wording(packages: Sequence[Releasing], edits: Sequence[Edits]) -> list
     return findings
 
 
-def tell_forgotten(memory: Memory, rule: str) -> list[str]:
-    """Say that earlier rounds' edits of several packages (analysis ``rule``) are not made again: overrides know one."""
-    made = [edit for edit in memory.edits if find_value(edit.seen, rule) is not None]
-    if not made:
-        return []
-    last = made[-1]
-    count = f"{len(made)} edit{'s' * (len(made) != 1)}"
-    signed = f"{last.by} on {last.at.date().isoformat()}"
-    return [
-        f"Not made again: {count} in earlier plans of several packages (last by {signed}). "
-        "They are not remembered here; `perdure edit JOB` makes them anew where they are still wanted."
-    ]
+def is_about_following(identifier: Any) -> bool:
+    """Whether an id is that of an entry that follows from another package's version."""
+    return str(identifier).startswith("d-")
 
 
 def _is_about_following(change: Any) -> bool:
-    return isinstance(change, dict) and str(change.get("id", "")).startswith("d-")
+    return isinstance(change, dict) and is_about_following(change.get("id", ""))
 
 
 def _only(by: str, change: Mapping[str, Any]) -> Edits:

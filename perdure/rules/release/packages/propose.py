@@ -16,23 +16,16 @@ from perdure.rules.release.packages.attribution import Attribution, tell_attribu
 from perdure.rules.release.packages.dependants import Followed, follow_releases
 from perdure.rules.release.packages.edit_checks import find_package_edit_problems
 from perdure.rules.release.packages.gather import PACKAGES
-from perdure.rules.release.packages.hand import (
-    apply_hand,
-    apply_wording,
-    give_ids,
-    read_versions,
-    tell_forgotten,
-)
+from perdure.rules.release.packages.hand import apply_hand, apply_wording, give_ids, read_versions
 from perdure.rules.release.packages.model import order_by_dependencies
 from perdure.rules.release.packages.releasing import Releasing, number_together, open_releasing
+from perdure.rules.release.packages.remembering import Words, recall_wording, tell_remembered, write_remembered
 from perdure.rules.release.packages.root_words import find_root_words
 from perdure.rules.release.packages.telling import write_value
 from perdure.rules.release.released_items import leave_out_released
-from perdure.rules.release.results import find_value
-from perdure.rules.release.settings.model import settings_from_json
-from perdure.rules.release.type_map import rule_habits
+from perdure.rules.release.results import PROPOSE_PACKAGES, find_value
 
-NAME = "release.propose_packages"
+NAME = PROPOSE_PACKAGES
 
 
 @dataclass
@@ -44,6 +37,7 @@ class _Settling:
     only: set[str]
     today: date
     pre: str
+    words: Words
     findings: list[str] = field(default_factory=list)
 
     def may_release(self, one: Releasing) -> bool:
@@ -96,7 +90,8 @@ def propose_packages(arguments: JsonDict, context: RuleContext) -> RuleResult:
         raise UserError(f"{NAME} needs a gather source that uses {PACKAGES!r}; 'from' holds none.")
     packages = open_releasing(gathered)
     only = _read_only(arguments.get("only") or [], packages)
-    settling = _Settling(gathered, packages, only, context.now.date(), str(arguments.get("pre") or ""))
+    said = Words(context.remembered, context.edits)
+    settling = _Settling(gathered, packages, only, context.now.date(), str(arguments.get("pre") or ""), said)
     given = read_versions(arguments.get("versions"), packages)
     findings = _collect(settling)
     for one in packages:
@@ -105,13 +100,14 @@ def propose_packages(arguments: JsonDict, context: RuleContext) -> RuleResult:
     always = bool(gathered["follows_always"])
     followed = follow_releases(packages, settling.may_release, settling.renumber, always=always)
     _fill_groups(packages)
-    findings += [*apply_wording(packages, context.edits), *settling.findings]
+    findings += [*recall_wording(packages), *apply_wording(packages, context.edits), *settling.findings]
     findings += _tell(settling, followed)
     order = {one.path: place for place, one in enumerate(order_by_dependencies([each.package for each in packages]))}
     released = sorted((one for one in packages if one.version), key=lambda one: order[one.package.path])
     words = find_root_words(gathered, packages)
-    findings += [*words.findings, *tell_forgotten(context.remembered, NAME)]
+    findings += [*words.findings, *tell_remembered(packages)]
     value = write_value(NAME, gathered, released, followed.ranges, words, context.now.date().isoformat())
+    value |= write_remembered(packages)
     return RuleResult(value, value["title"] or "nothing to release", findings=findings)
 
 
@@ -127,16 +123,18 @@ def _collect(settling: _Settling) -> list[str]:
     """Give every package that may be released its entries; return findings."""
     findings: list[str] = []
     gathered = settling.gathered
+    every = [commit["id"] for commit in gathered["commits"]]
     for one in filter(settling.may_release, settling.packages):
         changes, history = one.facts["changes"], {**one.facts, "repository": gathered["repository"]}
         by_hand = [*gathered["changesets"], *changes["files"]]
         commits = [] if gathered["uses_changesets"] else one.commits
         waiting = leave_out_released(history, changes["changelog"], one.facts["scheme"])
-        habits = rule_habits(settings_from_json(one.facts.get("settings", {})).lines_at(is_zero=one.is_zero))
-        collected = collect_entries(Gathered(commits, waiting.changelog, by_hand, one.name, habits))
+        one.types = settling.words.find_map(one)
+        collected = collect_entries(Gathered(commits, waiting.changelog, by_hand, one.name, one.types.habits))
         one.entries, one.waiting = give_ids(collected.entries, one.id), waiting.left
-        said = [*changes.get("findings", []), *waiting.findings, *collected.findings]
+        said = [*changes.get("findings", []), *waiting.findings, *one.types.findings, *collected.findings]
         findings += [f"{one.name}: {finding}" for finding in said]
+        findings += settling.words.recall(one, gathered["head"], every)
         if gathered["uses_changesets"] and one.commits and not one.entries:
             count = f"{len(one.commits)} commit{'s' * (len(one.commits) != 1)}"
             since = one.facts["last_tag"] or "its beginning"

@@ -10,11 +10,15 @@ from perdure.contracts.base import JsonDict
 from perdure.errors import UserError
 from perdure.rules.git_commits import Commit, commit_from_json
 from perdure.rules.release.bump import Last, Suggestion
-from perdure.rules.release.choice import Numbering, choose_version
+from perdure.rules.release.choice import Numbering, Wish, choose_version
 from perdure.rules.release.edits import Edited
 from perdure.rules.release.entries import Entry
+from perdure.rules.release.habits import Habits
+from perdure.rules.release.overrides import Override
 from perdure.rules.release.packages.model import Package, package_from_json
+from perdure.rules.release.recalled import Recalled, Situation
 from perdure.rules.release.tags import parse_tag_form
+from perdure.rules.release.type_map import TypeMap
 from perdure.rules.release.versions import find_scheme, is_zero_major
 
 
@@ -41,6 +45,14 @@ class Releasing:
     """Whether the manifest's version is a release even where no tag says so."""
     waiting: list[JsonDict] = field(default_factory=list)
     """Items under ``[Unreleased]`` that stay there: an earlier release held them."""
+    types: TypeMap = field(default_factory=lambda: TypeMap(Habits()))
+    """What its types of changes count as."""
+    situation: Situation | None = None
+    """What remembered overrides are judged by; set once its entries are found."""
+    standing: Sequence[Override] = ()
+    """Remembered overrides that stand."""
+    recalled: Recalled = field(default_factory=lambda: Recalled([]))
+    """Those of them that count here."""
 
     @property
     def name(self) -> str:
@@ -95,6 +107,7 @@ class Releasing:
             "last_tag": self.facts["last_tag"],
             "bump": self.suggestion.bump,
             "left": self.waiting,
+            "map": dict(self.types.lines),
             "entries": [entry.to_json() for entry in self.all_entries],
             "reasons": self.suggestion.reasons,
             "title": f"{self.name} {last} → {self.version}" if last else f"{self.name} {self.version} (first release)",
@@ -135,7 +148,7 @@ def number_together(
     numbers = [_numbering(one, [*members, *beside], taken, today, pre) for one in members]
     try:
         edited = Edited(entries, wish.wished, wish.wished_by)
-        suggestion, findings = choose_version(edited, given, commits, numbers[0])
+        suggestion, findings = choose_version(edited, given, commits, numbers[0], _list_remembered(members))
         for one in numbers[1:]:
             if problem := one.find_illegal(suggestion.version):
                 raise UserError(problem)
@@ -143,6 +156,12 @@ def number_together(
         told = error.message.replace("(version=… chooses one.)", f"(versions='[\"{first.name}=…\"]' chooses one.)")
         raise UserError(f"{first.name}: {told}") from None
     return suggestion, [f"{first.name}: {finding}" for finding in findings]
+
+
+def _list_remembered(members: Sequence[Releasing]) -> list[Wish]:
+    """Versions that earlier reviews chose for these same changes, the newest first."""
+    chosen = [one.recalled.version for one in members if one.recalled.version]
+    return [override.wish for override in sorted(chosen, key=lambda override: override.at, reverse=True)]
 
 
 def _numbering(one: Releasing, members: Sequence[Releasing], taken: Sequence[str], today: date, pre: str) -> Numbering:
