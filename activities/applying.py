@@ -19,7 +19,7 @@ from perdure.contracts.application import EffectInput, EffectOutcome, EffectStat
 from perdure.contracts.base import JsonDict
 from perdure.contracts.plan import Inverse, Plan, PlannedEffect, read_plan
 from perdure.effects.base import Blobs, Effect, EffectContext, Found, Probe, settle_of
-from perdure.errors import EffectFailed, EffectNotBegun, EffectUnknown, EffectWaiting, Refused
+from perdure.errors import EffectFailed, EffectNotBegun, EffectUnknown, EffectWaiting, LookFailed, Refused
 from perdure.store.ledger import Ledger
 from perdure.store.rows import IntentRow, TargetBusy
 from perdure.store.trouble import StoreTrouble
@@ -66,12 +66,25 @@ class Applier:
 
         Nor is the first that is left, where nothing else has drifted: a person waits for it, and its own attempt asks
         it next. Several effects are looked at together: most of it is waiting for git.
+
+        Raises:
+            LookFailed: nothing drifted, and of some effect it cannot be seen now.
         """
         begun = {row.index for row in self._ledger.intents(application_id=application_id) if row.direction == "do"}
         left = [planned for index, planned in enumerate(plan.effects) if index not in begun]
         with ThreadPoolExecutor(max_workers=_LOOKS_AT_ONCE) as threads:
-            later = [sentence for found in threads.map(self._drift_of, left[1:]) for sentence in found]
+            looks = list(threads.map(self._try_drift_of, left[1:]))
+        later = [sentence for found in looks if not isinstance(found, LookFailed) for sentence in found]
+        if not later:  # what has drifted is told before what cannot be seen
+            for failed in (found for found in looks if isinstance(found, LookFailed)):
+                raise failed
         return [*self._drift_of(left[0]), *later] if later else []
+
+    def _try_drift_of(self, planned: PlannedEffect) -> list[str] | LookFailed:
+        try:
+            return self._drift_of(planned)
+        except LookFailed as failed:
+            return failed
 
     def _drift_of(self, planned: PlannedEffect) -> list[str]:
         effect = self._effects[planned.kind]
@@ -163,7 +176,7 @@ class Applier:
                     return known
             probe = deed.effect.probe(deed.body, context)
             if probe.found is not Found.done:
-                drift = deed.effect.check(deed.body, context)
+                drift = self._find_drift_now(deed, context)
                 if drift:
                     return self._stop_at_drift(deed, prior, "; ".join(drift))
             refused = self._ask_to_begin(deed, prior)
@@ -172,6 +185,20 @@ class Applier:
             if probe.found is Found.done:
                 return self._finish(deed, "already", "it was so before", {})
             return self._do(deed, context)
+
+    def _find_drift_now(self, deed: Deed, context: EffectContext) -> list[str]:
+        """What no longer holds just before it begins. Raises ``LookFailed``: asked again, unless it was cancelled.
+
+        An undo is not held up: it stands as failed beside the first cause, and a person sees to it.
+        """
+        try:
+            return deed.effect.check(deed.body, context)
+        except LookFailed as failed:
+            if deed.question.direction == "undo":
+                return [failed.message]
+            if by := self._decisions.cancelled_by(deed.question.job_id):
+                return [f"cancelled by {by}; {failed.message}"]
+            raise
 
     def _ask_to_begin(self, deed: Deed, prior: IntentRow | None) -> EffectOutcome | None:
         """Ask the ledger; ``None`` when the effect may start and its intent is written."""

@@ -24,7 +24,7 @@ from perdure.contracts.application import (
 from perdure.contracts.job import JobPhase, NoteInput
 from perdure.contracts.plan import Plan, read_plan
 from perdure.effects.base import Blobs, Effect
-from perdure.errors import Refused
+from perdure.errors import LookFailed, Refused
 from perdure.store.ledger import Ledger
 from perdure.store.rows import OpenEnd
 
@@ -50,7 +50,10 @@ class EffectActivities:
 
     @activity.defn(name=names.OPEN_APPLICATION)
     async def open_application(self, question: OpenApplicationInput) -> OpenApplicationResult:
-        """Hash the stored plan again, weigh its decisions again, look at every precondition. Begins nothing."""
+        """Hash the stored plan again, weigh its decisions again, look at every precondition. Begins nothing.
+
+        Where a precondition cannot be seen it is tried again, until it can or the job is cancelled.
+        """
         return await in_thread(lambda: self._open(question))
 
     def _open(self, question: OpenApplicationInput) -> OpenApplicationResult:
@@ -65,7 +68,12 @@ class EffectActivities:
             return OpenApplicationResult(state="refused", detail=refusal.message[:500])
         note = NoteInput(job_id=question.job_id, step=0, phase=JobPhase.applying)
         self._ledger.note_job(note, workflow_id=question.application_id, at=now)
-        drift = self._applier.find_drift(plan, question.application_id)
+        try:
+            drift = self._applier.find_drift(plan, question.application_id)
+        except LookFailed:
+            if by := self._decisions.cancelled_by(question.job_id):
+                return OpenApplicationResult(state="refused", detail=f"cancelled by {by}")
+            raise
         if drift:
             return OpenApplicationResult(state="drift", detail="; ".join(drift)[:500])
         return OpenApplicationResult(

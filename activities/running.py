@@ -18,7 +18,7 @@ from temporalio import activity
 from temporalio.exceptions import ApplicationError, ApplicationErrorCategory
 
 from perdure.contracts import names
-from perdure.errors import EffectUnknown, PerdureError, SetupError
+from perdure.errors import EffectUnknown, LookFailed, PerdureError, SetupError
 from perdure.store.trouble import StoreTrouble
 from perdure.workspace.git_process import GitError
 
@@ -26,6 +26,8 @@ Result = TypeVar("Result")
 
 _BEAT_SECONDS = 1.0
 _FIRST_PAUSE_SECONDS, _LONGEST_PAUSE_SECONDS = 0.2, 10.0
+_LONGEST_LOOK = 60.0
+"""Seconds between two looks at a server that asks for a longer pause: somebody may have cancelled meanwhile."""
 _FULL = {errno.ENOSPC, errno.EDQUOT}
 _NO_SPACE = os.strerror(errno.ENOSPC)
 _THREADS = ThreadPoolExecutor(max_workers=32, thread_name_prefix="activity")
@@ -68,7 +70,8 @@ async def in_thread(work: Callable[[], Result]) -> Result:
         stopped.set()
         raise
     except Exception as error:
-        if (trouble := find_trouble(error)) is None:
+        trouble = find_trouble(error) or (error if isinstance(error, LookFailed) else None)
+        if trouble is None:
             raise_failure(error)
         # Without its causes: they say nothing more, and with them the server keeps no word of a pending failure (4 KB).
         raise to_application_error(trouble) from None
@@ -140,6 +143,9 @@ def to_application_error(error: Exception) -> ApplicationError:
     if isinstance(error, StoreTrouble):
         activity.logger.warning("%s", error.message)  # one line an attempt: the log may lie on the same full disk
         return again_later(error.message, names.STORE_TROUBLE)
+    if isinstance(error, LookFailed):
+        after = None if error.after_seconds is None else timedelta(seconds=min(error.after_seconds, _LONGEST_LOOK))
+        return again_later(error.message, kind, after=after)
     if isinstance(error, SetupError | EffectUnknown | OSError):
         return ApplicationError(str(error), type=kind, non_retryable=False)
     if isinstance(error, PerdureError):

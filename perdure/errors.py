@@ -82,6 +82,16 @@ class EffectUnknown(PerdureError):
     """Whether an effect happened cannot be known: a person looks and resolves it."""
 
 
+class LookFailed(PerdureError):
+    """Whether an effect's preconditions hold cannot be seen now: a server is silent, or does not let us look.
+
+    It says nothing of the world, so it is no drift: nothing has begun, and it is looked at again.
+    """
+
+    after_seconds: float | None = None
+    """When the server said to come back; ``None``: it did not."""
+
+
 class EffectWaiting(PerdureError):
     """An effect is begun, and somebody outside has to finish it: the application parks. Never leaves the applier."""
 

@@ -169,7 +169,11 @@ class Effect(Protocol):
         ...
 
     def check(self, body: JsonDict, context: EffectContext) -> list[str]:
-        """Return what no longer holds of the preconditions, one sentence each; empty when all hold. Reads only."""
+        """Return what no longer holds of the preconditions, one sentence each; empty when all hold. Reads only.
+
+        Raises:
+            LookFailed: it cannot be seen now; the message says what passes by itself, or what to do.
+        """
         ...
 
     def probe(self, body: JsonDict, context: EffectContext) -> Probe:

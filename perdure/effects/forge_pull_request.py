@@ -27,7 +27,7 @@ from perdure.effects.forge_requests import Proposal, Request, Requests, requests
 from perdure.effects.git_push import host_of
 from perdure.effects.git_refs import is_none, shown
 from perdure.effects.git_target import Target, open_target
-from perdure.effects.http_call import LOOK_LIMIT
+from perdure.effects.http_call import LOOK_LIMIT, look_failed
 from perdure.errors import EffectFailed, PerdureError, UserError
 from perdure.workspace.git import GitError, Repository
 from perdure.workspace.refs import full_ref, short_ref
@@ -104,9 +104,14 @@ class ForgePullRequest:
             remote = find_remote(repository, body["remote"])
             if remote is None or remote.url != body["url"]:
                 problems.append(f"Remote {body['remote']} means {remote.url if remote else 'nothing'} now.")
-            look = self._look(body, context)
         except PerdureError as error:
             return [error.message]
+        try:
+            look = self._look(body, context)
+        except PerdureError as error:
+            if problems:
+                return problems
+            raise look_failed(error) from error
         return problems if look.found in (Found.not_done, Found.waiting, Found.done) else [*problems, look.detail]
 
     def probe(self, body: JsonDict, context: EffectContext) -> Probe:

@@ -12,7 +12,7 @@ from perdure.effects.base import EffectContext, EffectDraft, EffectRequest, Foun
 from perdure.effects.forge_place import ARGUMENTS, GITHUB, GITLAB, place_in, read_place
 from perdure.effects.github_release import GitHubReleases
 from perdure.effects.gitlab_release import GitLabReleases
-from perdure.effects.http_call import LOOK_LIMIT, Http, place_of
+from perdure.effects.http_call import LOOK_LIMIT, Http, look_failed, place_of
 from perdure.effects.release_assets import read_assets
 from perdure.effects.release_seen import Releases, Seen, Standing, blob_of, listed
 from perdure.errors import EffectFailed, PerdureError, UserError
@@ -69,7 +69,7 @@ class ForgeRelease:
         try:
             seen = self._look(body, context)
         except PerdureError as error:
-            return [error.message]
+            raise look_failed(error) from error
         if seen.standing is Standing.foreign:
             return [seen.detail]
         if body["gone"] and seen.strangers:

@@ -12,6 +12,7 @@ from perdure.effects.arguments import know_arguments, moved_away, repository_in,
 from perdure.effects.base import EffectContext, EffectDraft, EffectRequest, Found, Probe, problems_of
 from perdure.effects.git_refs import is_none, shown
 from perdure.effects.git_target import gist_of, open_target, planned_remote
+from perdure.effects.http_call import look_failed
 from perdure.errors import EffectFailed, EffectUnknown, PerdureError, UserError
 from perdure.workspace.git import GitError, Repository
 from perdure.workspace.refs import full_ref, is_object_id, is_ref, short_ref, zero_id
@@ -63,13 +64,17 @@ class GitPush:
         """The remote name still means that URL, and every ref there is where it was."""
         try:
             repository = repository_in(body)
-            remote = find_remote(repository, body["remote"])
-            found = read_remote_refs(planned_remote(repository, body))
+            remote, problems = find_remote(repository, body["remote"]), moved_away(repository, body)
         except PerdureError as error:
             return [f"{body['url']} cannot be looked at: {error}"]
-        problems = moved_away(repository, body)
         if remote is None or remote.url != body["url"]:
             problems.append(f"Remote {body['remote']} means {remote.url if remote else 'nothing'} now.")
+        try:
+            found = read_remote_refs(planned_remote(repository, body))
+        except PerdureError as error:
+            if problems:
+                return problems
+            raise look_failed(EffectUnknown(f"{body['url']} cannot be looked at: {error.message}")) from error
         for item in body["refs"]:
             if (seen := found.get(item["ref"], zero_id(repository.object_format))) != item["old"]:
                 name = f"{body['remote']}/{short_ref(item['ref'])}"

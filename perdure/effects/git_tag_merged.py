@@ -18,7 +18,8 @@ from perdure.effects.git_push import host_of
 from perdure.effects.git_refs import is_none, shown
 from perdure.effects.git_tag import object_id, tag_bytes, tagger
 from perdure.effects.git_target import Target, open_target
-from perdure.errors import EffectFailed, PerdureError, UserError
+from perdure.effects.http_call import look_failed
+from perdure.errors import EffectFailed, EffectUnknown, PerdureError, UserError
 from perdure.workspace.refs import full_ref, short_ref
 from perdure.workspace.remotes import find_remote, read_remote_refs
 from perdure.workspace.signing import find_signer
@@ -90,6 +91,8 @@ class GitTagMerged:
         if remote is None or remote.url != body["url"]:
             problems.append(f"Remote {body['remote']} means {remote.url if remote else 'nothing'} now.")
         probe = self.probe(body, context)
+        if probe.found is Found.unknown and not problems:
+            raise look_failed(EffectUnknown(probe.detail))
         return problems if probe.found in (Found.done, Found.not_done) else [*problems, probe.detail]
 
     def probe(self, body: JsonDict, context: EffectContext) -> Probe:

@@ -13,7 +13,7 @@ from email.utils import parsedate_to_datetime
 from typing import TYPE_CHECKING, Any, TypeVar
 from urllib.parse import urlsplit
 
-from perdure.errors import EffectFailed, EffectUnknown, UserError
+from perdure.errors import EffectFailed, EffectUnknown, LookFailed, PerdureError, UserError
 from perdure.settings import proxy_for
 
 if TYPE_CHECKING:
@@ -39,6 +39,16 @@ class NotSent(NoAnswer):
 
 class TooBusy(NoAnswer):
     """A server says when to come back, and that is too late."""
+
+    after_seconds: float = 0.0
+
+
+def look_failed(error: PerdureError) -> LookFailed:
+    """Return what a check raises of an error in looking: silence passes by itself; else the error says what to do."""
+    again = "Nothing of this step has begun; it is looked at again by itself, until `perdure cancel` ends the job."
+    failed = LookFailed(f"{' '.join(error.message.split()).rstrip('.')}. {again}")
+    failed.after_seconds = error.after_seconds if isinstance(error, TooBusy) else None
+    return failed
 
 
 @dataclass(frozen=True)
@@ -115,7 +125,9 @@ class Http:
             if pause is None:
                 return self._judge(method, url, answer)
             if pause >= self.seconds_left:
-                raise TooBusy(f"{place_of(url)} says to come back in {pause:.0f} s ({answer.status})")
+                busy = TooBusy(f"{place_of(url)} says to come back in {pause:.0f} s ({answer.status})")
+                busy.after_seconds = pause
+                raise busy
             time.sleep(pause)
 
     def digest(self, url: str, *, headers: Mapping[str, str]) -> str | None:

@@ -12,7 +12,7 @@ from perdure.contracts.http import JobView
 from perdure.contracts.job import JobPhase
 from perdure.testing.forge import serve_forge
 from tests.support.guarded import Guarded, make_guarded
-from tests.support.installation import Installation
+from tests.support.installation import Installation, wait_until
 from tests.support.repositories import git, make_project
 from tests.support.waits import ended
 
@@ -85,6 +85,37 @@ def test_a_page_that_cannot_be_made_waits_for_a_person(working: Installation, op
     working.post("/v1/resolve", body, ref=job.job_id)
     working.done(job)
     assert len(open_project.forge.releases) == 1
+
+
+@pytest.mark.parametrize("way", ["token", "silence"])
+def test_a_forge_that_does_not_let_us_look_is_no_drift(working: Installation, open_project: Guarded, way: str) -> None:
+    """Before the first effect the job says what it waits for, and goes on with the same plan when it is put right."""
+    job = release(working, open_project)
+    waiting = working.waiting(job)
+    if way == "token":
+        open_project.give_token(working, "expired")
+    else:
+        open_project.forge.fail("GET", "/releases", "500", times=10_000)
+    working.decide(waiting.digest, "approve")
+    said = {"token": "secrets/forge-token", "silence": "answers 500"}[way]
+    wait_until(lambda: said in working.job(job).trouble, "the job to say what it waits for", explain=working.worker_log)
+    assert git(open_project.project.path, "tag") == "v1.2.0"
+    open_project.give_token(working)
+    open_project.forge.faults.clear()
+    assert working.done(job).digest == waiting.digest and len(open_project.forge.releases) == 1
+
+
+def test_a_release_that_a_forge_holds_up_can_be_cancelled(working: Installation, open_project: Guarded) -> None:
+    """Nobody has to wait for a forge: cancelled, the job ends and nothing of it has happened."""
+    job = release(working, open_project)
+    waiting = working.waiting(job)
+    open_project.give_token(working, "expired")
+    working.decide(waiting.digest, "approve")
+    wait_until(lambda: "secrets/forge-token" in working.job(job).trouble, "the job to be held up")
+    body = {"decision_id": "c" + job.job_id[-11:], "comment": "not today"}
+    working.post("/v1/cancel", body, ref=job.job_id)
+    assert ended(working, job).phase is JobPhase.cancelled
+    assert git(open_project.project.path, "tag") == "v1.2.0"
 
 
 def test_somebody_elses_page_is_seen_before_anything_happens(working: Installation, open_project: Guarded) -> None:

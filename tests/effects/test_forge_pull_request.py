@@ -11,7 +11,7 @@ from perdure.contracts.base import JsonDict
 from perdure.contracts.canonical import canonical_bytes
 from perdure.effects.base import Found
 from perdure.effects.forge_pull_request import ForgePullRequest
-from perdure.errors import EffectFailed, EffectUnknown, EffectWaiting, UserError
+from perdure.errors import EffectFailed, EffectUnknown, EffectWaiting, LookFailed, UserError
 from perdure.testing.forge import Forge
 from tests.support.world import Planned, World
 
@@ -190,7 +190,8 @@ def test_silence_and_wrong_tokens_cannot_be_told(world: World, guarded: Forge) -
     guarded.faults.clear()
     world.secrets["forge-token"] = "old"
     assert request.found() is Found.unknown
-    assert "secrets/forge-token" in request.check()[0]
+    with pytest.raises(LookFailed, match="secrets/forge-token"):
+        request.check()
 
 
 def test_a_refused_branch_is_known_not_to_have_happened(world: World, guarded: Forge) -> None:

@@ -9,7 +9,7 @@ import pytest
 
 from perdure.contracts.canonical import canonical_bytes
 from perdure.effects.base import Found
-from perdure.errors import EffectFailed, EffectUnknown, UserError
+from perdure.errors import EffectFailed, EffectUnknown, LookFailed, UserError
 from perdure.testing.forge import Forge
 from tests.support.world import Planned, World
 
@@ -166,13 +166,26 @@ def test_wrong_token_says_what_to_do(world: World, forge: Forge, flavour: str) -
     planned = plan(world, forge, flavour)
     world.secrets["forge-token"] = "expired-t0ken"
     assert planned.found() is Found.unknown
-    (problem,) = planned.check()
-    assert "(401)" in problem and "secrets/forge-token" in problem and "expired-t0ken" not in problem
+    with pytest.raises(LookFailed, match=r"\(401\).*secrets/forge-token.*looked at again") as caught:
+        planned.check()
+    assert "expired-t0ken" not in caught.value.message
     with pytest.raises(EffectFailed, match="401"):
         planned.do()
     world.secrets.clear()
-    assert "No secret named 'forge-token'" in planned.check()[0]
+    with pytest.raises(LookFailed, match="No secret named 'forge-token'"):
+        planned.check()
     assert forge.releases == {}
+
+
+@pytest.mark.parametrize("flavour", FLAVOURS)
+def test_a_server_that_wants_a_pause_is_no_drift(world: World, forge: Forge, flavour: str) -> None:
+    """Too many requests: the check cannot look now, and says when to come back; what it would find is not told."""
+    push_tag(world)
+    planned = plan(world, forge, flavour)
+    forge.fail("GET", r"/releases", "retry", seconds=90, times=9)
+    with pytest.raises(LookFailed, match="says to come back in 90 s") as caught:
+        planned.check()
+    assert caught.value.after_seconds == 90
 
 
 @pytest.mark.parametrize("flavour", FLAVOURS)
@@ -258,4 +271,5 @@ def test_a_redirect_leads_the_token_nowhere(world: World, forge: Forge) -> None:
     planned = plan(world, forge, "github")
     forge.moved_to = "https://elsewhere.example.org/api"
     assert planned.found() is Found.unknown
-    assert "Redirects are not followed" in planned.check()[0]
+    with pytest.raises(LookFailed, match="Redirects are not followed"):
+        planned.check()

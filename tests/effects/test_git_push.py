@@ -11,7 +11,7 @@ from perdure.contracts.base import JsonDict
 from perdure.effects.base import Found
 from perdure.effects.git_push import host_of
 from perdure.effects.git_target import push_arguments
-from perdure.errors import EffectFailed, EffectUnknown, UserError
+from perdure.errors import EffectFailed, EffectUnknown, LookFailed, UserError
 from perdure.workspace.git import open_repository
 from perdure.workspace.remotes import Remote, find_remote, read_remote_refs, without_secrets
 from tests.support.world import Planned, World
@@ -106,7 +106,8 @@ def test_remote_that_does_not_answer_is_unknown(world: World) -> None:
     _, _, push = prepare(world)
     world.remote.rename(world.folder / "gone")
     assert push.found() is Found.unknown
-    assert "cannot be looked at" in push.check()[0]
+    with pytest.raises(LookFailed, match=r"cannot be looked at.*looked at again by itself"):
+        push.check()
 
 
 def test_lease_of_the_plan_is_what_was_seen_in_gather(world: World) -> None:

@@ -76,7 +76,7 @@ KEPT: tuple[Kept, ...] = (
     Kept(
         PROMISE,
         _APPLYING,
-        "                drift = deed.effect.check(deed.body, context)\n",
+        "                drift = self._find_drift_now(deed, context)\n",
         "                drift: list[str] = []\n",
         f"{_ON_APPLYING}::test_drift_stops_before_the_effect",
     ),

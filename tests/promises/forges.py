@@ -77,4 +77,18 @@ KEPT: tuple[Kept, ...] = (
         "    if False:\n",
         f"{_ON_RELEASE}::test_place_follows_from_the_remote",
     ),
+    Kept(
+        APPROVED,
+        "perdure/effects/forge_release.py",
+        "            raise look_failed(error) from error\n",
+        "            return [error.message]\n",
+        "tests/effects/test_forge_release.py::test_wrong_token_says_what_to_do",
+    ),
+    Kept(
+        APPROVED,
+        "activities/effects.py",
+        "            if by := self._decisions.cancelled_by(question.job_id):\n",
+        '            if by := "":\n',
+        "tests/activities/test_looking.py::test_a_cancelled_job_waits_for_no_server",
+    ),
 )
