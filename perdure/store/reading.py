@@ -126,6 +126,8 @@ class Reader:
 
     def last_decided(self, row: PlanRow, viewer: str) -> str:
         """Return the digest of the last plan before this one, of its job, that somebody decided; empty without one."""
+        if row.round >= CALL_ROUNDS:  # of a call that was changed: the call as it was
+            return self.load_plan(row).envelope.previous
         keys = self._public_keys()
         signed = self._ledger.decisions(job_id=row.job_id)
         words = [one.decision for one in signed if one.decision.by == viewer and verify(one, keys)]
