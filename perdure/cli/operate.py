@@ -85,9 +85,18 @@ def status(session: Session) -> int:
     return codes.OK if state.is_ready else codes.NO_SERVER
 
 
-@command("doctor", examples=[("perdure doctor", "exit code 69 when something must be done first")])
+_REFUSED = "refused: "
+
+
+@command(
+    "doctor",
+    examples=[
+        ("perdure doctor", "exit code 69 when something must be done first"),
+        ("perdure doctor --json", "with every way out of the sandbox that was tried"),
+    ],
+)
 def doctor(session: Session) -> int:
-    """Check this machine: Python, git, sandbox, disk, ledger, keys, Temporal. Nothing is changed."""
+    """Check this machine: Python, git, disk, ledger, keys, Temporal; try to get out of the sandbox. Changes nothing."""
     from perdure.runtime.doctor import examine
 
     with LiveLine(session.notes if session.as_json else session.paper) as live:
@@ -100,6 +109,9 @@ def doctor(session: Session) -> int:
         session.paper.line("  ", mark, f" {check.name:<12} ", check.detail)
         if not check.ok and check.advice:
             session.paper.line(" " * 17, (check.advice, "hint"))
+        for note in check.notes:
+            if not note.startswith(_REFUSED):  # what does not work as it should not is told by --json
+                session.paper.line(" " * 17, (note, "dim"))
     return codes.OK if all(check.ok for check in checks) else codes.NO_SERVER
 
 

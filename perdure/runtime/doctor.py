@@ -35,6 +35,8 @@ class Check:
     """What was found."""
     advice: str = ""
     """What to do when it is not ok."""
+    notes: tuple[str, ...] = ()
+    """More of what was found, in sentences: what was tried, and what this machine does not give."""
 
 
 def examine(settings: Settings) -> list[Check]:
@@ -42,7 +44,6 @@ def examine(settings: Settings) -> list[Check]:
     steps: list[tuple[str, Callable[[Settings], str]]] = [
         ("python", _python),
         ("git", _git),
-        ("sandbox", _sandbox),
         ("data folder", _data_folder),
         ("disk space", _disk_space),
         ("payload key", _payload_key),
@@ -52,7 +53,8 @@ def examine(settings: Settings) -> list[Check]:
         ("ports", _ports),
         ("processes", _processes),
     ]
-    return [_check(name, step, settings) for name, step in steps]
+    found = [_check(name, step, settings) for name, step in steps]
+    return [*found[:2], _sandbox(), *found[2:]]
 
 
 def _check(name: str, step: Callable[[Settings], str], settings: Settings) -> Check:
@@ -82,11 +84,27 @@ def _git(settings: Settings) -> str:
     return f"{said} ({binary})"
 
 
-def _sandbox(settings: Settings) -> str:
+def _sandbox() -> Check:
+    """Try to get out of it."""
+    from perdure.workspace.proof import prove
     from perdure.workspace.sandbox import Sandbox
 
-    Sandbox.find()
-    return "commands of repositories and templates can be shut in"
+    try:
+        proof = prove(Sandbox.find())
+    except PerdureError as error:
+        detail, _, advice = error.message.partition(". ")
+        return Check("sandbox", False, detail.rstrip(".") + ".", advice)
+    notes = (
+        *(f"got through: {name}" for name in proof.got_through),
+        f"commands run as {proof.identity}",
+        *proof.limits,
+        *(f"refused: {name}" for name in proof.held),
+    )
+    tried = len(proof.held) + len(proof.got_through)
+    if proof.got_through:
+        detail = f"{len(proof.got_through)} of {tried} ways out of {proof.backend} are open."
+        return Check("sandbox", False, detail, "Run no agents here until they are closed.", notes)
+    return Check("sandbox", True, f"{proof.backend}: {tried} ways out were tried, none is open", notes=notes)
 
 
 def _data_folder(settings: Settings) -> str:
