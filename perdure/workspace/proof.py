@@ -13,7 +13,7 @@ from pathlib import Path
 
 from perdure.scratch import scratch_folder
 from perdure.workspace.control_groups import bounded_group
-from perdure.workspace.handover import PLAIN_UID, is_root
+from perdure.workspace.handover import PLAIN_UID, is_root, try_hand_over
 from perdure.workspace.sandbox import Sandbox
 
 _LIMIT = timedelta(seconds=20)
@@ -69,13 +69,14 @@ def prove(sandbox: Sandbox) -> Proof:
         said = done.stdout.decode("utf-8", "replace").split()
         through = {int(word) for word in said if word.isdigit()}
         names = list(_TRIED)
+        identity = _identity(workspace)
         if (workspace.parent / "outside" / "written").exists():
             through.add(names.index("files outside of the workspace are written"))
     if "end" not in said:
         through = set(range(len(names)))  # what did not run to its end has proven nothing
     return Proof(
         _backend(sandbox),
-        _identity(),
+        identity,
         tuple(name for number, name in enumerate(names) if number not in through),
         tuple(name for number, name in enumerate(names) if number in through),
         _limits(sandbox),
@@ -102,9 +103,16 @@ def _backend(sandbox: Sandbox) -> str:
     return f"bubblewrap {version[0] if version else 'of an unknown version'} ({sandbox.program})"
 
 
-def _identity() -> str:
-    if is_root():
+def _identity(workspace: Path) -> str:
+    mounts = try_hand_over([workspace]) if is_root() else None
+    if mounts is not None:
+        os.close(mounts)
         return f"uid {PLAIN_UID}, nobody's: the worker is run by root and gives that up for each command"
+    if is_root():
+        return (
+            "root, without capabilities, in a user namespace: the worker is run by root, and folders cannot be handed "
+            "to a plain user here (in a container, for example). Run the worker as another user"
+        )
     return f"uid {os.getuid()}, as the worker; it has no capability and sees no process of that user"
 
 

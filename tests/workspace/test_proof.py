@@ -3,9 +3,14 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
+import pytest
+
+from perdure.errors import SetupError
+from perdure.workspace import handover
 from perdure.workspace.proof import prove
 from perdure.workspace.sandbox import Sandbox
 
@@ -52,3 +57,19 @@ os.execvp(command[0], command)
         "system calls are not filtered",
     ):
         assert name in proof.got_through
+
+
+def test_root_that_cannot_hand_folders_over_is_held_and_says_so(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    """In a container, where owners cannot be exchanged, commands still run, nothing gets out, and everybody is told."""
+
+    def cannot(folders: Sequence[Path]) -> int:
+        raise SetupError(f"{len(folders)} folders cannot be handed over here.")
+
+    monkeypatch.setattr(handover, "hand_over", cannot)
+    proof = prove(Sandbox.find())
+    assert proof.got_through == ()
+    if handover.is_root():
+        assert proof.identity.startswith("root, without capabilities")
+        assert "cannot be handed over" in caplog.text
