@@ -73,6 +73,13 @@ def test_another_group_may_decide_once_the_plan_has_waited():
     assert outcome(ESCALATED, say("approve", "mo", "managers", at=hours(8))).outcome == "satisfied"
 
 
+def test_nobody_stands_for_a_group_before_the_escalation_is_due():
+    """Somebody who may decide for a group of their own counts for that one alone until then."""
+    wanted = rule({"group": "dba"}, {"group": "sre"}, escalations=[{"group": "managers", "after_seconds": 8 * 3600}])
+    for when, missing in ((7.9, 1), (8, 0)):
+        assert len(outcome(wanted, say("approve", "mo", "managers", "sre", at=hours(when))).missing) == missing
+
+
 def test_an_escalation_stands_for_the_groups_that_it_names():
     """What it does not name still has to be approved by its own people."""
     wanted = rule(

@@ -82,7 +82,7 @@ KEPT: tuple[Kept, ...] = (
         _COUNTING,
         "for one, due in _escalations(need, rule, envelope) if at >= due)]\n",
         "for one, due in _escalations(need, rule, envelope))]\n",
-        f"{_ON_RULES}::test_another_group_may_decide_once_the_plan_has_waited",
+        f"{_ON_RULES}::test_nobody_stands_for_a_group_before_the_escalation_is_due",
     ),
     Kept(
         PROMISE,
