@@ -17,6 +17,10 @@ GLASS = {"kind": "break_glass", "decision_id": "d1", "comment": "now"}
 DELEGATION = {"decision_id": "d1", "to": "cy", "groups": ["nobodys"], "lasts_seconds": 60}
 RESOLUTION = {"decision_id": "d1", "digest": DIGEST, "effect": 0, "answer": "done"}
 STEERING = {"decision_id": "d1", "kind": "say", "text": "x"}
+WORD = {"kind": "resume", "decision_id": "decision-1"}
+ASKED = {"template": "release", "folder": "/", "zone": "UTC", "cron": ["0 3 * * *"]}
+SCHEDULE = {"name": "nightly", "asked": ASKED, "decision_id": "decision-1"}
+EDIT = {"changes": {}, "decision_id": "decision-1"}
 TRUST = {"name": "release", "digest": DIGEST, "folder": "/", "decision_id": "d1"}
 
 ROUTES: dict[str, tuple[str, Ask]] = {
@@ -46,6 +50,15 @@ ROUTES: dict[str, tuple[str, Ask]] = {
     "approvals": ("read", lambda c, job: c.get("/v1/approvals")),
     "stand approved": ("decide", lambda c, job: c.post("/v1/approvals", json=STANDING)),
     "revoke": ("decide", lambda c, job: c.post("/v1/approvals/x/revoke", json={"decision_id": "d1"})),
+    "schedules": ("read", lambda c, job: c.get("/v1/schedules")),
+    "schedule": ("read", lambda c, job: c.get("/v1/schedules/none")),
+    "fires": ("read", lambda c, job: c.get("/v1/schedules/none/next")),
+    "add schedule": ("decide", lambda c, job: c.post("/v1/schedules", json=SCHEDULE)),
+    "edit schedule": ("decide", lambda c, job: c.post("/v1/schedules/none/edit", json=EDIT)),
+    "resume schedule": ("decide", lambda c, job: c.post("/v1/schedules/none/words", json=WORD)),
+    "threads": ("read", lambda c, job: c.get("/v1/threads")),
+    "thread": ("read", lambda c, job: c.get("/v1/threads/none")),
+    "resume thread": ("decide", lambda c, job: c.post("/v1/threads/none/words", json={"kind": "resume"})),
     "tools": ("read", lambda c, job: c.get("/v1/tools")),
     "effects": ("read", lambda c, job: c.get("/v1/effects")),
     "artifacts": ("read", lambda c, job: c.get("/v1/artifacts", params={"ref": job})),

@@ -305,7 +305,7 @@ def test_trust_is_recorded_with_its_signed_decision(scene):
     scene.ledger.trust_template(digest, by="ada", at=AT, decision=trust)
     assert scene.ledger.is_trusted(digest) is True
     assert scene.kinds() == ["decision.trust"]
-    with pytest.raises(UserError, match="trust_template"):
+    with pytest.raises(UserError, match="a call of its own"):
         scene.ledger.record_decision(trust, thread=THREAD, at=AT)
 
 
