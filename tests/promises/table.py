@@ -15,6 +15,7 @@ from tests.promises import (
     once,
     people,
     remembered,
+    scheduled,
     told,
 )
 from tests.promises.kept import Kept
@@ -29,6 +30,7 @@ PROMISES: tuple[Kept, ...] = (
     *agents.KEPT,
     *told.KEPT,
     *remembered.KEPT,
+    *scheduled.KEPT,
     *doors.KEPT,
     *asked.KEPT,
     *forges.KEPT,
