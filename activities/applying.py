@@ -10,7 +10,7 @@ from contextlib import contextmanager
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
-from activities.deeds import Deed, outcome_of
+from activities.deeds import NOT_AS_PROMISED, Deed, outcome_of
 from activities.ledger import Decisions
 from activities.parking import Verdict, judge_parked, parking_of
 from activities.running import again_later, made, until_stored
@@ -18,6 +18,7 @@ from activities.turns import StillTaken, Turns
 from perdure.contracts.application import EffectInput, EffectOutcome, EffectState, Receipt
 from perdure.contracts.base import JsonDict
 from perdure.contracts.plan import Inverse, Plan, PlannedEffect, read_plan
+from perdure.effects.after import find_problems_after
 from perdure.effects.base import Blobs, Effect, EffectContext, Found, Probe, settle_of
 from perdure.errors import EffectFailed, EffectNotBegun, EffectUnknown, EffectWaiting, LookFailed, Refused
 from perdure.store.ledger import Ledger
@@ -311,10 +312,15 @@ class Applier:
             if self._parks(deed):
                 return deed.outcome("waiting", f"cannot be told now: {doubt.message}")
             return self._unknown(deed, Probe(Found.unknown, doubt.message))
-        if problems:
-            outcome = self._finish(deed, "done", f"done, but not as promised: {'; '.join(problems)}", result)
-            return outcome.model_copy(update={"verified": False})
-        return self._finish(deed, "done", detail, result)
+        if not problems and deed.planned.after is not None:
+            is_back = deed.question.direction == "undo"
+            problems = find_problems_after(deed.planned.after, context, only_settle=is_back)
+        if not problems:
+            return self._finish(deed, "done", detail, result)
+        said = NOT_AS_PROMISED + "; ".join(problems)
+        if self._must_pause(deed):
+            return self._unknown(deed, Probe(Found.done, said))
+        return self._finish(deed, "done", said, result)
 
     def _unknown(self, deed: Deed, probe: Probe) -> EffectOutcome:
         detail = probe.detail or f"the world is {probe.found}"

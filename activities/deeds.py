@@ -68,6 +68,10 @@ class Deed:
         return outcome_of(self.question, self.planned, state, detail)
 
 
+NOT_AS_PROMISED = "done, but not as promised: "
+"""How the end of an effect begins in the ledger that happened and is taken back all the same."""
+
+
 def outcome_of(question: EffectInput, planned: PlannedEffect, state: str, detail: str) -> EffectOutcome:
     """The answer about one effect; ``detail`` is named after it and kept short."""
     return EffectOutcome.model_validate(
@@ -77,5 +81,6 @@ def outcome_of(question: EffectInput, planned: PlannedEffect, state: str, detail
             "state": state,
             "detail": f"{planned.id}: {detail}"[:400] if detail else "",
             "on_failure": planned.on_failure,
+            "verified": state != "done" or not detail.startswith(NOT_AS_PROMISED) or planned.on_failure == "report",
         }
     )

@@ -20,6 +20,7 @@ from perdure.contracts import names
 from perdure.contracts.base import JsonDict
 from perdure.contracts.job import PlanRef, PlanResult, StepInput
 from perdure.contracts.plan import (
+    After,
     Envelope,
     FileChange,
     Inverse,
@@ -32,6 +33,7 @@ from perdure.contracts.plan import (
 )
 from perdure.contracts.template import ApplyStep
 from perdure.contracts.template_review import Review
+from perdure.effects.after import plan_after, seconds_after, ways_after
 from perdure.effects.base import Effect, EffectContext, EffectDraft, EffectRequest, Found
 from perdure.errors import Refused, UserError
 from perdure.policy.for_each import read_items
@@ -134,7 +136,9 @@ class PlanActivities:
         )
         with _reading(self._tools, reader, self._scratch) as context:
             draft = kind.plan(request, context)
-        return _planned(part, identifier, kind, draft)
+        looks = reader.render({"run": part.verify.run, "http": part.verify.http}, each) if part.verify else {}
+        after = plan_after(request, reader.render(part.settle, each), part.verify, looks)
+        return _planned(part, identifier, kind, draft, after)
 
     def _envelope(
         self, reader: JobReader, rule: ReviewRule, title: str, findings: list[str], undo: UndoDraft | None = None
@@ -204,7 +208,7 @@ def _steps(reader: JobReader) -> Iterator[tuple[ApplyStep, str, JsonDict | None]
             yield from ((part, name, item) for name, item in read_items(part, reader.render(part.for_each)))
 
 
-def _planned(part: ApplyStep, identifier: str, kind: Effect, draft: EffectDraft) -> PlannedEffect:
+def _planned(part: ApplyStep, identifier: str, kind: Effect, draft: EffectDraft, after: After | None) -> PlannedEffect:
     """Put one planned effect together; refuse one without an inverse or a reason why there is none."""
     inverse: Inverse = draft.inverse
     if inverse.body is None and not inverse.irreversible and not inverse.none_needed:
@@ -220,9 +224,10 @@ def _planned(part: ApplyStep, identifier: str, kind: Effect, draft: EffectDraft)
         inverse=inverse,
         artifacts=draft.artifacts,
         runs_on="worker" if draft.runs_on == "worker" else "sandbox",
-        ways_out=draft.ways_out,
-        attempt_limit_seconds=int(part.attempt_limit.total_seconds()),
+        ways_out=list(dict.fromkeys([*draft.ways_out, *ways_after(after)])),
+        attempt_limit_seconds=int(part.attempt_limit.total_seconds()) + seconds_after(after),
         on_failure=part.on_failure,
+        after=after,
     )
 
 

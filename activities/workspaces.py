@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import shutil
 import tempfile
+import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
@@ -19,6 +20,7 @@ from perdure.contracts.job import JobPhase, StepInput, StepResult
 from perdure.contracts.plan import FileChange, Verdict
 from perdure.contracts.template import Check
 from perdure.contracts.template_agents import DraftStep
+from perdure.effects.after import ask_status
 from perdure.effects.base import Finished
 from perdure.errors import StageFailed, UserError
 from perdure.rules.base import DraftSpace
@@ -31,6 +33,7 @@ from perdure.workspace.sandbox import NOT_FOUND, Sandbox
 from perdure.workspace.space import DraftedFiles
 
 _MOST_SHOWN = 10
+_PAUSE_SECONDS = 0.5
 
 _HISTORIES = ("git.history", "release.packages", "git.head")
 """Sources that say which commit a draft starts from."""
@@ -116,7 +119,7 @@ class WorkspaceActivities:
         if check.run is not None:
             return self._run_command(reader, name, check)
         if check.http:
-            raise UserError(f"Check {name!r} asks over HTTP; this version of Perdure has no HTTP checks.")
+            return _ask(name, str(reader.render(check.http)), check), []
         held = bool(reader.render(check.expect))
         detail = "" if held else f"does not hold: {check.expect}"
         return Verdict(check=name, status="passed" if held else "failed", detail=detail), []
@@ -203,6 +206,15 @@ def sweep(folder: Path) -> None:
         for left in folder.glob(f"{kind}-*"):
             shutil.rmtree(left, ignore_errors=True)
     remove_empty_groups()
+
+
+def _ask(name: str, url: str, check: Check) -> Verdict:
+    """Ask until the answer is as it must be, or the check's time is over."""
+    deadline = time.monotonic() + (check.within.total_seconds() if check.within else 0)
+    while (problem := ask_status(url, check.status)) and time.monotonic() < deadline and not is_stopped():
+        time.sleep(_PAUSE_SECONDS)
+    detail = problem or f"{url} answers {check.status}"
+    return Verdict(check=name, status="failed" if problem else "passed", detail=detail[:400])
 
 
 def _say_end(argv: list[str], ended: Finished) -> str:

@@ -10,7 +10,7 @@ from perdure.cli.door import Door
 from perdure.cli.paper import Paper, Row, Span, cut, joined
 from perdure.cli.words import EFFECTS, VERDICTS, counted, deadline
 from perdure.contracts.http import EffectView, Review
-from perdure.contracts.plan import Inverse
+from perdure.contracts.plan import After, Inverse
 
 SHORT = 8
 """Digits of a digest that people type."""
@@ -156,9 +156,25 @@ def _effects(paper: Paper, review: Review) -> Iterator[str]:
             yield paper.paint("    only if ", condition)
         if effect.runs_on == "worker" and effect.kind == "shell.run":
             yield paper.paint(("    runs on the worker itself, not in the sandbox", "warn"))
+        for told in _after(effect.after):
+            yield paper.paint("    then ", told)
         for way in effect.ways_out:
             yield paper.paint("    may reach ", (way, "warn"))
         yield from _body(paper, effect.body)
+
+
+def _after(after: After | None) -> Iterator[str]:
+    """What comes after an effect, in words."""
+    if after is None:
+        return
+    where = " on the worker itself" if after.on_worker else " in the sandbox"
+    if after.settle:
+        yield f"runs `{' '.join(after.settle)}`{where}, also when it was taken back"
+    within = f" within {after.within_seconds} s" if after.within_seconds else ""
+    if after.run:
+        yield f"looks: `{' '.join(after.run)}`{where} ends with 0{within}"
+    if after.http:
+        yield f"looks: {after.http} answers {after.status}{within}"
 
 
 def _body(paper: Paper, body: dict[str, Any]) -> Iterator[str]:

@@ -47,6 +47,24 @@ class FileChange(Contract):
     new_mode: str = ""
 
 
+class After(Contract):
+    """What comes after an effect: a command that settles it, also when it was taken back, and a look at the result."""
+
+    settle: list[str] = []
+    """Command that may run again; empty: none."""
+    run: list[str] = []
+    """Command that ends with 0 when all is well; empty: none."""
+    http: str = ""
+    """URL that answers with ``status`` when all is well; empty: none."""
+    status: int = 200
+    within_seconds: int = 0
+    """How long it may take until all is well."""
+    on_worker: bool = False
+    """The commands run on the worker itself, not in the sandbox."""
+    content: JsonDict | None = None
+    """The drafted content that the commands see."""
+
+
 class PlannedEffect(Contract):
     """One change outside the workspace: exactly what, on what condition, and its way back."""
 
@@ -71,6 +89,7 @@ class PlannedEffect(Contract):
     """Hosts it may reach and names of secrets it gets, for the reviewer."""
     attempt_limit_seconds: int = 600
     on_failure: OnFailure = "undo_all"
+    after: After | None = None
 
     def digest(self) -> str:
         """The effect's own digest."""

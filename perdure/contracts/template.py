@@ -163,12 +163,21 @@ class Verify(Part):
 
 
 class StepVerify(Part):
-    """How an apply step looks at what it did."""
+    """How an apply step looks whether all is well once its effect is done."""
 
     run: Command | None = None
+    """Ends with 0 when all is well; runs where the step does."""
     http: str = ""
+    """URL that answers with ``status`` when all is well."""
     status: int = Field(default=200, ge=100, le=599, strict=True)
     within: Duration | None = None
+    """Asked again for so long."""
+
+    @model_validator(mode="after")
+    def _check(self) -> StepVerify:
+        if (self.run is None) == (not self.http):
+            raise ValueError("it looks by exactly one of `run` and `http`")
+        return self
 
 
 class ApplyStep(Part):
@@ -189,7 +198,9 @@ class ApplyStep(Part):
     require: JsonDict = {}
     """What must still hold just before the effect, else drift."""
     settle: Command | None = None
+    """Command that may run again: after the effect, and after it was taken back."""
     verify: StepVerify | None = None
+    """Once it is done; when not all is well, ``on_failure`` says what comes."""
     on_failure: Literal["undo_all", "pause", "report"] = "undo_all"
     runs_on: Literal["", "sandbox", "worker"] = ""
     """Empty: as the template says."""

@@ -103,7 +103,7 @@ class ShellRun:
         if not body["require"]:
             return []
         try:
-            done = _look(body, body["require"], context)
+            done = look_by(body, body["require"], context)
         except (PerdureError, OSError) as error:
             return [f"`{' '.join(body['require'])}` could not be run: {error}"]
         return [] if done.code == 0 else [f"`{' '.join(body['require'])}` ended with {done.code}: {_tail(done)}"]
@@ -115,7 +115,7 @@ class ShellRun:
         if not body["probe"]:
             return Probe(Found.unknown, "the template gives no probe for this command")
         try:
-            done = _look(body, body["probe"], context)
+            done = look_by(body, body["probe"], context)
         except (PerdureError, OSError) as error:
             return Probe(Found.unknown, f"the probe could not be run: {error}")
         detail = f"the probe ended with {done.code}"
@@ -129,7 +129,7 @@ class ShellRun:
         if missing:
             raise EffectFailed(f"No secret named {', '.join(missing)} is known here. Nothing was run.")
         limit = timedelta(seconds=body["limit_seconds"])
-        with _prepared(body, body["run"], context, limit) as (launch, cwd):
+        with prepare_command(body, body["run"], context, limit) as (launch, cwd):
             done = context.runner.run(launch.argv, env=launch.env, cwd=cwd, limit=limit, pass_fds=launch.fds)
         log = _scrub(done.output, context.secrets)
         if done.code != 0 and (probe := self._settled(body, context)).found is not Found.done:
@@ -194,9 +194,9 @@ def _secrets(request: EffectRequest) -> dict[str, str]:
     return dict(many)
 
 
-def _look(body: JsonDict, argv: list[str], context: EffectContext) -> Finished:
+def look_by(body: JsonDict, argv: list[str], context: EffectContext) -> Finished:
     """Run a command that only reads: outside of the target's lock, because it may run before the effect began."""
-    with _prepared(body, argv, context, _PROBE_LIMIT) as (launch, cwd):
+    with prepare_command(body, argv, context, _PROBE_LIMIT) as (launch, cwd):
         command = Command(launch.argv, launch.env, cwd, limit=_PROBE_LIMIT, pass_fds=launch.fds)
         try:
             done = run_command(command)
@@ -206,7 +206,7 @@ def _look(body: JsonDict, argv: list[str], context: EffectContext) -> Finished:
 
 
 @contextmanager
-def _prepared(
+def prepare_command(
     body: JsonDict, argv: list[str], context: EffectContext, limit: timedelta
 ) -> Iterator[tuple[Launch, Path]]:
     """Give what runs the command on a fresh export of the approved content, and the folder to start it in."""

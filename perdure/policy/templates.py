@@ -182,10 +182,6 @@ def _check_unsupported(template: Template) -> Iterator[Problem]:
     """What the language has and this version does not run is refused, never left out in silence."""
     later = "is not run by this version yet; leave it out."
     yield from _check_checks(template, later)
-    for position, apply in enumerate(template.apply):
-        for key in ("settle", "verify"):
-            if getattr(apply, key) is not None:
-                yield ("apply", position, key), f"`{key}` {later}"
     if template.review.remind:
         yield ("review", "remind"), f"`remind` {later}"
 
@@ -193,8 +189,6 @@ def _check_unsupported(template: Template) -> Iterator[Problem]:
 def _check_checks(template: Template, later: str) -> Iterator[Problem]:
     for name, check in template.verify.checks.items():
         place = ("verify", "checks", name)
-        if check.http:
-            yield (*place, "http"), f"A check over HTTP {later}"
         if check.network:
             yield (*place, "network"), f"Opening hosts to the sandbox {later} Write `network: []`."
         if check.run is not None and template.draft is None:

@@ -96,4 +96,18 @@ KEPT: tuple[Kept, ...] = (
         "        if False:\n            os.unlink(spare, dir_fd=folder)\n",
         "tests/workspace/test_beneath.py::test_what_changed_since_it_was_read_is_left_alone",
     ),
+    Kept(
+        PROMISE,
+        "activities/deeds.py",
+        'state != "done" or not detail.startswith(NOT_AS_PROMISED) or planned',
+        'state != "done" or planned is not None or planned',
+        "tests/activities/test_after.py::test_effect_after_which_not_all_is_well_is_taken_back",
+    ),
+    Kept(
+        PROMISE,
+        "perdure/effects/sql_postgres.py",
+        "[lock_number(name)])\n            return True\n",
+        "[0])\n            return True\n",
+        "tests/effects/test_sql_execute.py::test_waits_for_the_transaction_of_a_dead_worker",
+    ),
 )
