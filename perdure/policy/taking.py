@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
@@ -118,9 +119,15 @@ def _money(microdollars: int) -> str:
 
 
 def _asked(words: Sequence[ScheduleWord], taken: AbstractSet[str]) -> Iterator[Fire]:
+    """A fire for each word; the second word of one second has an id of its own, or it would be lost."""
+    counts: Counter[str] = Counter()
     for word in words:
-        key = f"{instant_key(word.at)}.asked"
-        if word.kind == "trigger" and key not in taken:
+        if word.kind != "trigger":
+            continue
+        name = instant_key(word.at)
+        counts[name] += 1
+        key = f"{name}.asked" + (f"-{counts[name]}" if counts[name] > 1 else "")
+        if key not in taken:
             yield Fire(word.at, key)
 
 

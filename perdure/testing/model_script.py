@@ -71,6 +71,8 @@ class Answer(ScriptPart):
     """Between the events of a stream."""
     hold: str = ""
     """Nothing is sent before this name is released (``POST /release/NAME``)."""
+    hold_half: str = ""
+    """Half of a stream's events are sent; the others once this name is released."""
     status: int = Field(200, ge=200, le=599)
     """From 400 on the answer is an error in the protocol's form."""
     retry_after: int | str | None = None

@@ -89,7 +89,19 @@ class ScriptedModels:
         await asyncio.sleep(answer.delay_ms / 1000)
         if answer.hold:
             await self._held[answer.hold].wait()
-        return _model_reply(answer, asked)
+        return self._model_reply(answer, asked)
+
+    def _model_reply(self, answer: Answer, asked: Asked) -> Reply:
+        streamed = asked.stream and answer.status < 400
+        chunks = list(events_of(answer, asked)) if streamed and answer.raw is None else [body_of(answer, asked)]
+        held = self._held[answer.hold_half] if streamed and answer.hold_half else None
+        return Reply(
+            answer.status,
+            _chunks(chunks, answer.pace_ms, held),
+            "text/event-stream" if streamed else "application/json",
+            {} if answer.retry_after is None else {"retry-after": str(answer.retry_after)},
+            answer.cut_after_bytes,
+        )
 
     async def _note(self, asked: Asked) -> None:
         async with self._changed:
@@ -130,22 +142,12 @@ def _reply(value: dict[str, Any], status: int = 200) -> Reply:
     return Reply(status, _chunks([json.dumps(value).encode()]))
 
 
-def _model_reply(answer: Answer, asked: Asked) -> Reply:
-    streamed = asked.stream and answer.status < 400
-    chunks = events_of(answer, asked) if streamed and answer.raw is None else [body_of(answer, asked)]
-    return Reply(
-        answer.status,
-        _chunks(chunks, answer.pace_ms),
-        "text/event-stream" if streamed else "application/json",
-        {} if answer.retry_after is None else {"retry-after": str(answer.retry_after)},
-        answer.cut_after_bytes,
-    )
-
-
-async def _chunks(chunks: Any, pace_ms: int = 0) -> AsyncIterator[bytes]:
+async def _chunks(chunks: list[bytes], pace_ms: int = 0, held: asyncio.Event | None = None) -> AsyncIterator[bytes]:
     for place, chunk in enumerate(chunks):
         if place and pace_ms:
             await asyncio.sleep(pace_ms / 1000)
+        if held and place == len(chunks) // 2:
+            await held.wait()
         yield chunk
 
 

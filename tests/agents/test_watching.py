@@ -16,11 +16,11 @@ from perdure.contracts.http import ArtifactView, JobView
 from perdure.testing.model_server import model_server
 from tests.agents.kit import Office, office, read, wait_until, write
 
-WORDS = "one two three four five six seven eight nine ten"
+WORDS = ", then ".join(["one two three four five six seven eight nine ten"] * 3)
 LONG = {"tool": "shell.run", "with": {"command": "seq 1 20000"}}
 WORK: list[dict[str, Any]] = [
     {"calls": [read("NOTE"), LONG], "hold": "first"},
-    {"text": WORDS, "calls": [write("NOTE", "the first note\n")], "pace_ms": 40},
+    {"text": WORDS, "calls": [write("NOTE", "the first note\n")], "hold_half": "half"},
     {"text": "It is there."},
 ]
 
@@ -64,6 +64,9 @@ def test_text_comes_while_somebody_watches(tmp_path: Path) -> None:
         watcher = Watcher(place, job)
         wait_until(lambda: list(place.home.settings.live.glob("*/watched")), "somebody to watch")
         model.release("first")
+        wait_until(lambda: watcher.text(2), "text of a turn that has not ended")
+        assert watcher.text(2) != WORDS
+        model.release("half")
         place.home.waiting(job)
         wait_until(lambda: watcher.kinds(3), "the last turn")
         assert [request.stream for request in model.requests()] == [False, True, True]
@@ -78,13 +81,15 @@ def test_text_comes_while_somebody_watches(tmp_path: Path) -> None:
 
 def test_text_of_an_attempt_that_was_cut_begins_anew(tmp_path: Path) -> None:
     """A watcher is told that what came is void; the text of the attempt that counts follows whole."""
-    cut = {"text": WORDS, "pace_ms": 40, "cut_after_bytes": 1500}
+    cut = {"text": WORDS, "hold_half": "half", "cut_after_bytes": 3200}
     turns = [WORK[0], [cut, {"text": "whole", "calls": [write("NOTE", "the first note\n")]}], {"text": "Done."}]
     with model_server({"turns": turns}) as model, office(tmp_path, model) as place:
         job = _begin(place)
         watcher = Watcher(place, job)
         wait_until(lambda: list(place.home.settings.live.glob("*/watched")), "somebody to watch")
         model.release("first")
+        wait_until(lambda: watcher.text(2), "text of the attempt that will be cut")
+        model.release("half")
         place.home.waiting(job)
         wait_until(lambda: "turn" in watcher.kinds(2), "the second turn")
         kinds = watcher.kinds(2)
@@ -100,7 +105,7 @@ def test_logs_have_every_turn_and_call_and_whole_outputs_by_reference(tmp_path: 
         job = _begin(place)
         place.home.waiting(job)
         said = _perdure(place, "logs", job.job_id)
-        assert [line for line in said.splitlines() if "agent 1 turn 2" in line and WORDS in line]
+        assert [line for line in said.splitlines() if "agent 1 turn 2" in line and WORDS[:40] in line]
         assert [line for line in said.splitlines() if "files.write" in line and "ok" in line and "file:NOTE" in line]
         whole = _perdure(place, "logs", job.job_id, "--turn", "1")
         assert "→ shell.run" in whole and "← files.read (ok)" in whole and "It is there." not in whole
@@ -120,6 +125,8 @@ def test_following_logs_shows_words_as_they_come(tmp_path: Path) -> None:
         with subprocess.Popen(_argv(place, "logs", "-f", job.job_id), stdout=subprocess.PIPE, text=True) as process:
             wait_until(lambda: list(place.home.settings.live.glob("*/watched")), "somebody to watch")
             model.release("first")
+            wait_until(lambda: list(place.home.settings.live.glob("*/2.*.text")), "text of a turn that has not ended")
+            model.release("half")
             place.home.approve(place.home.waiting(job))
             said, _ = process.communicate(timeout=60)
         assert f"agent 1 turn 2 says: {WORDS}\n" in said, said

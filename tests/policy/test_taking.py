@@ -85,6 +85,15 @@ def test_person_asks_first_then_time_then_the_past() -> None:
     ]
 
 
+def test_each_word_of_one_second_is_a_fire() -> None:
+    """Two triggers within a second are two jobs: neither takes the other's id."""
+    first, second = "2026-03-31T120000Z.asked", "2026-03-31T120000Z.asked-2"
+    for taken, wanted in ((set(), first), ({first}, second), ({first, second}, None)):
+        state = standing(days=0, taken=frozenset(taken))
+        found = choose(definition(), state, [word("trigger"), word("trigger")], NOW)
+        assert (found.fire and found.fire.key) == wanted
+
+
 def test_paused_schedule_still_does_what_a_person_asks() -> None:
     """A trigger while paused runs; what is due does not."""
     found = choose(definition(), standing(days=3, state="paused"), [word("trigger")], NOW)
