@@ -48,6 +48,7 @@ class ApplyWorkflow:
         self._went_back_again = False
         self._waits_for = ""
         self._pause = _LOOK_FIRST
+        self._passed_over = "" if application.undoing else application.cause
 
     @workflow.run
     async def run(self, application: ApplyInput) -> ApplyResult:
@@ -75,11 +76,19 @@ class ApplyWorkflow:
             happened = outcome.state in ("done", "already")
             if happened or (outcome.state == "failed" and outcome.on_failure == "report"):
                 self._reached += 1
+                if not happened:
+                    self._pass_over(outcome)
                 if outcome.verified:
-                    self._carry_on_when_long()
+                    self._carry_on_when_long(cause=self._passed_over)
                     continue
             return await self._take_back(f"effect {outcome.index + 1}: {outcome.detail}")
-        return await self._close("applied", "")
+        return await self._close("applied", self._passed_over)
+
+    def _pass_over(self, outcome: EffectOutcome) -> None:
+        """``on_failure: report``: what did not happen is said when all else has."""
+        said = f"effect {outcome.index + 1} did not happen: {outcome.detail}"
+        if said not in self._passed_over:
+            self._passed_over = f"{self._passed_over} · {said}".removeprefix(" · ")[:400]
 
     async def _open(self) -> OpenApplicationResult:
         question = OpenApplicationInput.model_validate({**self._key(), "ref": self._application.ref})
@@ -128,7 +137,7 @@ class ApplyWorkflow:
             self._pause = min(2 * self._pause, _LOOK_LONGEST)
         if poked:
             self._poked, self._pause = False, _LOOK_FIRST
-        self._carry_on_when_long()
+        self._carry_on_when_long(cause=self._passed_over)
 
     async def _stop_waiting(self) -> None:
         self._waits_for, self._pause = "", _LOOK_FIRST

@@ -143,7 +143,7 @@ class JobWorkflow:
         )
         end = await self._run_application(opening, application)
         if end.state == "applied":
-            return JobPhase.done, plan.title
+            return JobPhase.done, f"{plan.title} · {end.detail}" if end.detail else plan.title
         if end.state in ("drift", "refused"):
             part = AppliedPart(application_id=application, plan=plan, reached=end.reached)
             parts = [*self._state.parts, part] if end.reached else self._state.parts
