@@ -116,6 +116,7 @@ def build_activities(
         check,
         ThreadMemory(ledger, blobs, decisions),
         policies=functools.partial(policies_of, settings),
+        secrets=functools.partial(_read_secrets, settings),
         has_model=lambda: bool(models.configured.models),
     )
     undo = UndoPlanner(ledger, blobs)

@@ -55,6 +55,8 @@ class StageTools:
     memory: ThreadMemory
     policies: Policies = dict
     """Named rules of the installation, as they are when a plan is frozen."""
+    secrets: Callable[[list[str]], Mapping[str, str]] = lambda _wanted: {}
+    """Values of secrets for the source that names them."""
     has_model: Callable[[], bool] = lambda: False
     """A model is configured; without one agents are skipped, and said so."""
 
@@ -107,6 +109,7 @@ class StageTools:
             edits=reader.edits,
             remembered=self._recall(reader, rule_class),
             space=space,
+            secrets=self.secrets,
         )
         return rule.run(reader.render(arguments), context)
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import timedelta
@@ -22,6 +22,10 @@ class Session(Protocol):
 
     def ask(self, query: str, parameters: Sequence[Any]) -> list[list[Any]]:
         """Return rows as lists of texts, whole numbers, booleans and nulls."""
+        ...
+
+    def ask_named(self, query: str, parameters: Sequence[Any]) -> list[JsonDict]:
+        """Return rows by the names of their columns; of two columns with one name the later counts."""
         ...
 
     def run(self, statement: str, parameters: Sequence[Any]) -> int:
@@ -115,10 +119,14 @@ def database_in(body: JsonDict, context: EffectContext) -> Database:
     Raises:
         EffectNotBegun: the secret is not known here, or holds no URL of a kind that is spoken.
     """
-    name = body["database"]
+    return find_database(body["database"], context.secrets)
+
+
+def find_database(name: str, secrets: Mapping[str, str]) -> Database:
+    """The database of a name that :func:`read_database` gave. Raises ``EffectNotBegun`` like :func:`database_in`."""
     if name.startswith("/"):
         return Database("", Path(name))
-    url = context.secrets.get(name, "").strip()
+    url = secrets.get(name, "").strip()
     if not url:
         raise EffectNotBegun(
             f"No secret named {name!r} is known here. Put the database's URL into the file `secrets/{name}` of "
@@ -132,6 +140,11 @@ def database_in(body: JsonDict, context: EffectContext) -> Database:
             "sqlite:////absolute/path."
         )
     return Database(url.replace("postgresql+psycopg://", "postgresql://"), None)
+
+
+def named_rows(names: Sequence[str], rows: Sequence[Sequence[Any]]) -> list[JsonDict]:
+    """Plain values by column."""
+    return [dict(zip(names, row, strict=True)) for row in plain_rows(rows)]
 
 
 def plain_rows(rows: Sequence[Sequence[Any]]) -> list[list[Any]]:

@@ -13,7 +13,8 @@ from collections.abc import Iterator, Sequence
 from contextlib import closing, contextmanager, suppress
 from typing import TYPE_CHECKING, Any
 
-from perdure.effects.sql_place import Writing, plain_rows
+from perdure.contracts.base import JsonDict
+from perdure.effects.sql_place import Writing, named_rows, plain_rows
 from perdure.errors import EffectFailed, EffectNotBegun, EffectUnknown, SetupError
 
 if TYPE_CHECKING:
@@ -38,6 +39,12 @@ class PostgresSession:
         """Rows of a query."""
         found = self._connection.execute(query.encode(), list(parameters), binary=False, prepare=True)
         return plain_rows(found.fetchall()) if found.description else []
+
+    def ask_named(self, query: str, parameters: Sequence[Any]) -> list[JsonDict]:
+        """Rows of a query by column."""
+        found = self._connection.execute(query.encode(), list(parameters), binary=False, prepare=True)
+        columns = found.description
+        return named_rows([column.name for column in columns], found.fetchall()) if columns else []
 
     def run(self, statement: str, parameters: Sequence[Any]) -> int:
         """Run one statement: prepared, which the server refuses for several."""

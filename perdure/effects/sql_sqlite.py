@@ -10,7 +10,8 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
-from perdure.effects.sql_place import Writing, plain_rows
+from perdure.contracts.base import JsonDict
+from perdure.effects.sql_place import Writing, named_rows, plain_rows
 from perdure.errors import EffectFailed, EffectNotBegun, EffectUnknown
 
 _PATIENCE_SECONDS = 10.0
@@ -27,6 +28,11 @@ class SqliteSession:
     def ask(self, query: str, parameters: Sequence[Any]) -> list[list[Any]]:
         """Rows of a query."""
         return plain_rows(self._connection.execute(query, _named(parameters)).fetchall())
+
+    def ask_named(self, query: str, parameters: Sequence[Any]) -> list[JsonDict]:
+        """Rows of a query by column."""
+        found = self._connection.execute(query, _named(parameters))
+        return named_rows([column[0] for column in found.description or ()], found.fetchall())
 
     def run(self, statement: str, parameters: Sequence[Any]) -> int:
         """Run one statement; the driver refuses several."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 from pathlib import Path
@@ -52,6 +52,8 @@ class RuleContext:
     """Reviewers' edits so far, oldest first; a later one wins."""
     space: DraftSpace | None = None
     """Set for draft steps and checks."""
+    secrets: Callable[[list[str]], Mapping[str, str]] = lambda _wanted: {}
+    """Gets names marked ``secret:<name>``; gives the values of those that are known, by name. Never part of a value."""
     remembered: Memory = field(default_factory=Memory)
     """Filled for analyses: what people decided on the plans of the thread's other jobs."""
 

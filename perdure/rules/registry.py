@@ -7,7 +7,7 @@ from perdure.rules.base import Rule
 
 def default_rules() -> dict[str, Rule]:
     """Return the rules that come with Perdure, by name. Their modules are imported here: they are many."""
-    from perdure.rules import git_head, git_history
+    from perdure.rules import files_link, git_head, git_history, http_get, sql_query
     from perdure.rules.release import checks, drafting, propose, sources
     from perdure.rules.release.packages import checking as package_checking
     from perdure.rules.release.packages import gather as package_gather
@@ -15,6 +15,9 @@ def default_rules() -> dict[str, Rule]:
     from perdure.rules.release.packages import writing as package_writing
 
     rules = (
+        files_link.RULE,
+        sql_query.RULE,
+        http_get.RULE,
         git_head.RULE,
         git_history.RULE,
         sources.FILES_RULE,
