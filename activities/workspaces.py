@@ -8,6 +8,7 @@ import tempfile
 import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
+from typing import Literal
 
 from temporalio import activity
 
@@ -24,7 +25,9 @@ from perdure.effects.after import ask_status
 from perdure.effects.base import Finished
 from perdure.errors import StageFailed, UserError
 from perdure.rules.base import DraftSpace
+from perdure.settings import host_environment
 from perdure.store.trouble import StoreTrouble
+from perdure.workspace.commands import Command, LimitMet, run_command
 from perdure.workspace.control_groups import remove_empty_groups
 from perdure.workspace.copies import DraftCopy, export_tree, open_draft
 from perdure.workspace.git import Repository, identity, open_repository
@@ -39,6 +42,9 @@ _HISTORIES = ("git.history", "release.packages", "git.head")
 """Sources that say which commit a draft starts from."""
 
 _LEAST_FREE_BYTES = 1 << 20
+
+_MET_LIMIT, _NOT_RUNNABLE = 124, 126
+"""What a shell says of a command that ran too long, and of one that cannot be run."""
 
 FindSandbox = Callable[[], Sandbox]
 """Finds and proves the sandbox when it is first needed; raises ``SetupError`` with how to install it."""
@@ -135,6 +141,8 @@ class WorkspaceActivities:
         if not isinstance(argv, list) or not all(isinstance(word, str) for word in argv) or not argv:
             raise UserError(f"Check {name!r} gives {argv!r}; expected a command as a list of words.")
         draft = reader.results["draft"]
+        if not draft:
+            return self._run_preflight(reader, name, argv, check), []
         changes = [FileChange.model_validate(change) for change in draft["changes"]]
         judges = find_judges(changes, _judges_of(reader, name, check))
         ended = self._run_on(draft, draft["commit"], argv, check, judges)
@@ -157,6 +165,25 @@ class WorkspaceActivities:
                 verdict["detail"] += "; it was red before, too"
         return Verdict.model_validate(verdict), findings
 
+    def _run_preflight(self, reader: JobReader, name: str, argv: list[str], check: Check) -> Verdict:
+        """A command about the world, in an empty folder: on the worker where the template says so, else sandboxed."""
+        folder = Path(tempfile.mkdtemp(prefix="check-", dir=made(self._folder)))
+        try:
+            if reader.template.runs_on == "worker":
+                ended = _run_here(argv, folder, check)
+            else:
+                ended = self._sandbox().run(
+                    argv, workspace=folder, network=check.network, limit=check.attempt_limit, is_stopped=is_stopped
+                )
+        finally:
+            shutil.rmtree(folder, ignore_errors=True)
+        if is_stopped():
+            raise StageFailed(f"Check {name!r} was stopped: its job was cancelled.")
+        log = self.tools.blobs.put(ended.output)
+        status: Literal["passed", "failed"] = "passed" if ended.code == 0 else "failed"
+        where = " on the worker" if reader.template.runs_on == "worker" else ""
+        return Verdict(check=name, status=status, detail=_say_end(argv, ended) + where, log=log)
+
     def _run_on(
         self, draft: JsonDict, commit: str, argv: list[str], check: Check, judges: Sequence[FileChange] = ()
     ) -> Finished:
@@ -178,6 +205,17 @@ class WorkspaceActivities:
             return ended
         finally:
             shutil.rmtree(folder, ignore_errors=True)
+
+
+def _run_here(argv: list[str], folder: Path, check: Check) -> Finished:
+    """Run a command on the worker itself; over its limit, or not to be found, it is red like one that failed."""
+    command = Command(argv, host_environment(), folder, limit=check.attempt_limit)
+    try:
+        return run_command(command, watch=lambda _pgid: "was cancelled" if is_stopped() else "")
+    except LimitMet as met:
+        return Finished(_MET_LIMIT, met.output + met.message.encode())
+    except OSError as error:
+        return Finished(_NOT_RUNNABLE, f"{argv[0]}: {error.strerror}".encode())
 
 
 def _refuse_full(folder: Path) -> None:

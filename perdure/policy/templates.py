@@ -191,8 +191,8 @@ def _check_checks(template: Template, later: str) -> Iterator[Problem]:
         place = ("verify", "checks", name)
         if check.network:
             yield (*place, "network"), f"Opening hosts to the sandbox {later} Write `network: []`."
-        if check.run is not None and template.draft is None:
-            yield (*place, "run"), "A command checks drafted content, and this template has no `draft`."
+        if check.run is not None and template.draft is None and (check.baseline or check.judges):
+            yield place, "`baseline` and `judges` compare with drafted content, and this template has no `draft`."
 
 
 def template_schema() -> JsonDict:

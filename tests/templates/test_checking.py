@@ -118,10 +118,13 @@ def test_a_template_without_a_review_asks_a_maintainer() -> None:
     assert [(rule.group, rule.count) for rule in template.review.approvals] == [("maintainers", 1)]
 
 
-def test_a_command_needs_drafted_content_to_check() -> None:
-    """A template without a draft has no content to run a command on."""
+def test_a_baseline_needs_drafted_content() -> None:
+    """Without a draft a command is a preflight about the world, and there is no base to compare with."""
     start, end = SMALL.index("draft:"), SMALL.index("verify:")
-    assert "has no `draft`" in refuse(SMALL[:start] + SMALL[end:])[0]
+    text = SMALL[:start] + SMALL[end:]
+    accept(text.replace(", baseline: true", "").replace("baseline: true, ", ""))
+    run = text.index("{run:") if "{run:" in text else text.index("run:")
+    assert "has no `draft`" in refuse(text[:run] + text[run:].replace("run:", "baseline: true, run:", 1))[0]
 
 
 def spec_of(text: str, **more: object) -> JobSpec:
