@@ -18,7 +18,7 @@ from typing import Any
 from temporalio.client import Client
 from temporalio.service import RPCError, RPCStatusCode
 from temporalio.worker import Worker
-from temporalio.worker.workflow_sandbox import SandboxedWorkflowRunner, SandboxRestrictions
+from temporalio.worker.workflow_sandbox import SandboxRestrictions
 
 from activities.agent_asking import CallAsker
 from activities.agent_closing import ClosingActivities
@@ -55,6 +55,7 @@ from perdure.runtime.doorkeeper import Doorkeeper
 from perdure.runtime.imports import Late
 from perdure.runtime.journal import JournalInterceptor, fail_predecessors
 from perdure.runtime.renderer import Renderer
+from perdure.runtime.workflow_runner import SandboxRunner
 from perdure.scratch import sweep_scratch
 from perdure.settings import Settings, read_named, read_named_tools, read_secret
 from perdure.store.agents import Agents
@@ -168,7 +169,7 @@ def workflow_options() -> dict[str, Any]:
     restrictions = SandboxRestrictions.default.with_passthrough_modules("perdure", "rfc8785", "annotated_types")
     return {
         "workflows": WORKFLOWS,
-        "workflow_runner": SandboxedWorkflowRunner(restrictions=restrictions),
+        "workflow_runner": SandboxRunner(restrictions=restrictions),
         "workflow_failure_exception_types": [PerdureError],
         "interceptors": [Doorkeeper()],
     }

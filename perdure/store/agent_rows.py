@@ -32,6 +32,31 @@ _UNDELIVERED = (
     )
     .order_by(schema.decisions.c.position)
 )
+_SAID_SINCE = (
+    select(schema.decisions.c.id)
+    .join(schema.events, schema.events.c.position == schema.decisions.c.position)
+    .where(schema.decisions.c.job_id == bindparam("job"), schema.decisions.c.kind.in_(MESSAGES))
+    .where(schema.events.c.at > bindparam("since"))
+    .order_by(schema.decisions.c.position)
+)
+_BELOW = (
+    select(schema.agents)
+    .where(schema.agents.c.job_id == bindparam("job"))
+    .where(func.substr(schema.agents.c.agent_id, 1, bindparam("length")) == bindparam("prefix"))
+    .order_by(schema.agents.c.ordinal)
+)
+_TURNED = (
+    select(func.coalesce(func.max(schema.decisions.c.position), 0))
+    .where(schema.decisions.c.job_id == bindparam("job"), schema.decisions.c.kind == "dial")
+    .scalar_subquery()
+)
+_LOWERED = (
+    select(schema.events.c.position)
+    .where(schema.events.c.job_id == bindparam("job"), schema.events.c.kind == DIAL_LOWERED)
+    .where(schema.events.c.position > _TURNED)
+    .order_by(schema.events.c.position.desc())
+    .limit(1)
+)
 
 
 @dataclass(frozen=True)
@@ -133,11 +158,10 @@ def undelivered(connection: Connection, job_id: str) -> list[str]:
 
 def below(connection: Connection, agent_id: str, job_id: str) -> list[AgentRow]:
     """Return the agents below one, oldest first."""
-    agents = schema.agents
-    query = select(agents).where(
-        agents.c.job_id == job_id, agents.c.agent_id.startswith(f"{agent_id}/", autoescape=True)
-    )
-    return [agent_of(row) for row in connection.execute(query.order_by(agents.c.ordinal))]
+    prefix = f"{agent_id}/"
+    return [
+        agent_of(row) for row in connection.execute(_BELOW, {"job": job_id, "prefix": prefix, "length": len(prefix)})
+    ]
 
 
 def unheard(connection: Connection, agent: AgentRow) -> list[str]:
@@ -145,15 +169,8 @@ def unheard(connection: Connection, agent: AgentRow) -> list[str]:
 
     Several agents may work on a job; what was said since one began is in a request of each.
     """
-    decisions, events, transcript = schema.decisions, schema.events, schema.transcript
-    said = (
-        select(decisions.c.id)
-        .join(events, events.c.position == decisions.c.position)
-        .where(decisions.c.job_id == agent.job_id, decisions.c.kind.in_(MESSAGES))
-        .where(events.c.at > time_text(agent.started_at))
-        .order_by(decisions.c.position)
-    )
-    found = list(connection.execute(said).scalars())
+    transcript, about = schema.transcript, {"job": agent.job_id, "since": time_text(agent.started_at)}
+    found = list(connection.execute(_SAID_SINCE, about).scalars())
     if not found:
         return undelivered(connection, agent.job_id)
     told = [f"say/{one}" for one in found]  # by the index on keys: a look at every message grows with the conversation
@@ -165,13 +182,7 @@ def unheard(connection: Connection, agent: AgentRow) -> list[str]:
 
 def lowered_dial(connection: Connection, job_id: str) -> Dial | None:
     """Return where a job's dial went by itself since a person last turned it; ``None``: it did not."""
-    events, decisions = schema.events, schema.decisions
-    turned = select(func.max(decisions.c.position)).where(decisions.c.job_id == job_id, decisions.c.kind == "dial")
-    since = connection.execute(turned).scalar_one_or_none() or 0
-    query = select(events.c.position).where(
-        events.c.job_id == job_id, events.c.kind == DIAL_LOWERED, events.c.position > since
-    )
-    position = connection.execute(query.order_by(events.c.position.desc()).limit(1)).scalar_one_or_none()
+    position = connection.execute(_LOWERED, {"job": job_id}).scalar_one_or_none()
     body = bodies_of(connection, [position]).get(position, {}) if position is not None else {}
     return Dial(body["dial"]) if "dial" in body else None
 

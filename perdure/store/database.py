@@ -140,8 +140,10 @@ def _sqlite_engine(url: str, patience: timedelta) -> Engine:
 
     @event.listens_for(engine, "begin")
     def begin(connection: Connection) -> None:
-        writes = connection.get_execution_options().get("perdure_write", False)
-        connection.exec_driver_sql("BEGIN IMMEDIATE" if writes else "BEGIN")
+        if connection.get_execution_options().get("perdure_write", False):
+            connection.exec_driver_sql("BEGIN IMMEDIATE")
+        else:  # takes no lock yet, so nothing can fail that would have to be explained
+            connection.connection.cursor().execute("BEGIN")
 
     return engine
 

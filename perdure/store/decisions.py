@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import Connection, Row, insert, select, update
+from sqlalchemy import Connection, Row, bindparam, insert, select, update
 
 from perdure.contracts.decisions import STEERING, Decision, SignedDecision
 from perdure.contracts.names import CALL_ROUNDS
@@ -20,6 +20,11 @@ from perdure.store.events import INSTALLATION, append_event, bodies_of
 from perdure.store.jobs import is_final, job_row
 from perdure.store.plans import OPEN, describe_end, plan_row, void_calls
 from perdure.store.rows import PlanRow
+
+# Made once: building a statement costs more than asking it, and every call of an agent asks this.
+_OF_JOB = (
+    select(schema.decisions).where(schema.decisions.c.job_id == bindparam("job")).order_by(schema.decisions.c.position)
+)
 
 
 def record_decision(connection: Connection, signed: SignedDecision, thread: str, at: datetime) -> bool:
@@ -79,6 +84,8 @@ def list_decisions(
     connection: Connection, *, digest: str | None = None, job_id: str | None = None, untold: bool = False
 ) -> list[SignedDecision]:
     """Return decisions oldest first; those whose thread was erased are not there any more."""
+    if job_id is not None and digest is None and not untold:
+        return _signed(connection, connection.execute(_OF_JOB, {"job": job_id}).all())
     decisions = schema.decisions
     query = select(decisions)
     if digest is not None:

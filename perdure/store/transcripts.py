@@ -36,6 +36,16 @@ _NEWEST_CALLS = (
     .limit(bindparam("last"))
 )
 _CALL = select(_CALLS.c.body).where(_CALLS.c.key == bindparam("call"))
+_IN_ORDER = (_CALLS.c.turn, _CALLS.c.position)
+_LATE = (
+    select(_CALLS.c.body).where(_CALLS.c.agent_id == bindparam("agent"), _CALLS.c.state == "late").order_by(*_IN_ORDER)
+)
+_DENIED = (
+    select(_CALLS.c.body)
+    .join(schema.agents, schema.agents.c.agent_id == _CALLS.c.agent_id)
+    .where(schema.agents.c.job_id == bindparam("job"), _CALLS.c.state == "denied")
+    .order_by(schema.agents.c.ordinal, *_IN_ORDER)
+)
 _OF_AGENT = select(_LINES.c.number, _LINES.c.key).where(_LINES.c.agent_id == bindparam("agent"))
 _KINDS = ("loop", "more", "say", "repair")
 _TOLD: dict[bool, Executable] = {
@@ -153,11 +163,8 @@ class Transcripts:
 
     def denied(self, job_id: str) -> list[CallRecord]:
         """Return the denied calls of all agents of a job, oldest first."""
-        calls, agents = schema.agent_calls, schema.agents
-        query = select(calls.c.body).join(agents, agents.c.agent_id == calls.c.agent_id)
-        query = query.where(agents.c.job_id == job_id, calls.c.state == "denied")
         with self._database.read() as connection:
-            bodies = connection.execute(query.order_by(agents.c.ordinal, calls.c.turn, calls.c.position)).scalars()
+            bodies = connection.execute(_DENIED, {"job": job_id}).scalars()
             return [CallRecord.model_validate_json(body) for body in bodies]
 
     def length(self, agent_id: str) -> int:
@@ -217,9 +224,7 @@ def _read_call(body: str) -> CallRecord:
 
 def late_calls(connection: Connection, agent_id: str) -> list[CallRecord]:
     """Return the calls that went on beside the turns and have ended, and whose end was not told yet; oldest first."""
-    calls = schema.agent_calls
-    query = select(calls.c.body).where(calls.c.agent_id == agent_id, calls.c.state == "late")
-    bodies = connection.execute(query.order_by(calls.c.turn, calls.c.position)).scalars()
+    bodies = connection.execute(_LATE, {"agent": agent_id}).scalars()
     return [CallRecord.model_validate_json(body) for body in bodies]
 
 
