@@ -59,7 +59,8 @@ def _is_over(place: Office, job: JobView) -> bool:
 
 def _runs_of_each() -> list[object]:
     """All points over the long run, and one of them over a short one in every ordinary run of the tests."""
-    long = [pytest.param(LONG, point, marks=pytest.mark.torture, id=f"{point} ({LONG} turns)") for point in POINTS]
+    marks = (pytest.mark.torture, pytest.mark.timeout(1200))  # ninety workers start one after the other
+    long = [pytest.param(LONG, point, marks=marks, id=f"{point} ({LONG} turns)") for point in POINTS]
     return [pytest.param(SHORT, "after each call is stored", id="after each call is stored"), *long]
 
 
