@@ -57,7 +57,7 @@ from perdure.runtime.journal import JournalInterceptor, fail_predecessors
 from perdure.runtime.renderer import Renderer
 from perdure.runtime.workflow_runner import SandboxRunner
 from perdure.scratch import sweep_scratch
-from perdure.settings import Settings, read_named, read_named_tools, read_secret
+from perdure.settings import Settings, read_named, read_secret
 from perdure.store.agents import Agents
 from perdure.store.blobs import BlobStore
 from perdure.store.checkpoints import CheckpointLog
@@ -93,7 +93,7 @@ def build_activities(
     blobs, rules = BlobStore(settings.blobs), RULES
     effects = default_effects(read_named(settings, "effects"))  # what they name and is not there, is said now
     agent_tools: Late[Tool] = Late(functools.partial(open_tools, settings))
-    if read_named_tools(settings):
+    if read_named(settings, "tools"):
         agent_tools.load()  # what settings name and is not there, is said at the start
 
     def check(template: Template) -> None:

@@ -176,11 +176,6 @@ def read_named(settings: Settings, table: str) -> tuple[str, ...]:
     return tuple(f"{name}@{version}" for name, version in found.items())
 
 
-def read_named_tools(settings: Settings) -> tuple[str, ...]:
-    """Return users' tools, as :func:`read_named` says."""
-    return read_named(settings, "tools")
-
-
 def read_secret(settings: Settings, name: str) -> str | None:
     """Return the value of a named secret, from its file; ``None`` when there is none of that name."""
     path = settings.secrets / name

@@ -10,14 +10,14 @@ from collections.abc import Collection, Sequence
 from perdure.contracts.http import ToolView
 from perdure.describing import describe_apart
 from perdure.errors import SetupError, UserError
-from perdure.settings import Settings, read_named_tools
+from perdure.settings import Settings, read_named
 
 _MODULE = "perdure.tools.describe"
 
 
 def list_tools(settings: Settings) -> list[ToolView]:
     """Return every tool: the shipped ones, then those that the settings name now."""
-    return describe_tools(read_named_tools(settings))
+    return describe_tools(read_named(settings, "tools"))
 
 
 def find_tools(settings: Settings, wanted: Collection[str]) -> Collection[str]:
@@ -31,7 +31,7 @@ def find_tools(settings: Settings, wanted: Collection[str]) -> Collection[str]:
     from perdure.tools.registry import shipped_tools  # what tools need is loaded by who checks an agent's step
 
     shipped = {tool.spec.name for tool in shipped_tools()}
-    if shipped.issuperset(wanted) or not read_named_tools(settings):
+    if shipped.issuperset(wanted) or not read_named(settings, "tools"):
         return shipped
     try:
         return {view.name for view in list_tools(settings)}

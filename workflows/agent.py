@@ -29,7 +29,7 @@ from perdure.contracts.agent_run import (
     TurnResult,
 )
 from perdure.contracts.job import ChildEvent, Poke
-from workflows.calls import call, cause_of, check_place, poke, start_child, tell
+from workflows.calls import LIE, call, cause_of, check_place, poke, start_child, tell
 
 _MODEL_LIMIT = timedelta(minutes=20)
 _CHECKS_LIMIT = timedelta(hours=1)
@@ -37,8 +37,6 @@ _SUMMARY_LIMIT = timedelta(minutes=20)
 _SUMMARY_TRIES = RetryPolicy(initial_interval=timedelta(seconds=1), maximum_attempts=6)
 _SUMMARY_PAUSE = 10
 """Turns until a summary that nobody could make is tried again."""
-_LIE = timedelta(seconds=1)
-"""How long an agent of ours has to end, after it was said to have ended and the ledger knew nothing of it."""
 _MARGIN = timedelta(seconds=60)
 """Beside a tool's own limit: waiting for its turn in the workspace, writing what it came to."""
 
@@ -180,7 +178,7 @@ class AgentWorkflow:
         await start_child(names.AGENT_WORKFLOW, child, child.agent_id)
         if child.agent_id in self._told:  # said while the ledger was asked: it has ended since, or that was a lie
             self._told.discard(child.agent_id)
-            await workflow.sleep(_LIE)
+            await workflow.sleep(LIE)
             return
         pokes = self._pokes
         await workflow.wait_condition(lambda: child.agent_id in self._told or self._pokes > pokes)

@@ -47,6 +47,9 @@ PATIENT = RetryPolicy(
 FORGED = "Forged"
 """Type of the error that the converters make of a failure that no worker of ours reported."""
 
+LIE = timedelta(seconds=1)
+"""How long a child of ours has to end, after it was said to have ended and the ledger knew nothing of it."""
+
 AGAIN_FIRST, AGAIN_LONGEST = timedelta(seconds=1), timedelta(minutes=1)
 """How long a forged answer is slept over before it is asked for again: a forger makes a workflow go round, not spin."""
 

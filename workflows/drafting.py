@@ -20,14 +20,10 @@ from perdure.contracts.agent_run import (
     WorkspaceResult,
 )
 from perdure.contracts.job import Poke, StepInput, StepResult
-from workflows.calls import call, poke, start_child
+from workflows.calls import LIE, call, poke, start_child
 
 Hear = Callable[[str], Awaitable[None]]
 """Waits until a child is said to have ended."""
-
-
-_LIE = timedelta(seconds=1)
-"""How long an agent has to end, after it was said to have ended and the ledger knew nothing of it."""
 
 
 async def draft_with_agents(step: StepInput, attempt: int, hear: Hear, limit: timedelta) -> StepResult:
@@ -64,7 +60,7 @@ async def _run_agent(agent: AgentState, hear: Hear) -> None:
             standing = await call(names.READ_AGENT, question, AgentStanding)
             if standing.end is not None:
                 return
-            await workflow.sleep(_LIE)
+            await workflow.sleep(LIE)
     except (asyncio.CancelledError, FailureError) as error:
         if is_cancelled_exception(error):
             await poke(agent.agent_id, Poke(about="cancel"))  # it finds the cancel in the ledger

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Coroutine
-from datetime import timedelta
 from typing import Any
 
 from temporalio import workflow
@@ -24,7 +23,7 @@ from perdure.contracts.job import (
     RequestsInput,
     RequestsResult,
 )
-from workflows.calls import call, check_place, poke, start_child, tell
+from workflows.calls import LIE, call, check_place, poke, start_child, tell
 from workflows.stages import Prepared, Stages
 
 _GATE_ENDS = {
@@ -33,9 +32,6 @@ _GATE_ENDS = {
     "cancelled": JobPhase.cancelled,
     "superseded": JobPhase.superseded,
 }
-
-_LIE = timedelta(seconds=1)
-"""How long a child has to end, after it was said to have ended and the ledger knew nothing of it."""
 
 
 class Cancelled(Exception):
@@ -128,7 +124,7 @@ class JobWorkflow:
     async def _carry_on_waiting(self, was_told: bool) -> None:
         """The ledger knows of no end. If one was told, it was a lie, or the child was lied to and is ending."""
         if was_told:
-            await workflow.sleep(_LIE)
+            await workflow.sleep(LIE)
         if workflow.info().is_continue_as_new_suggested() and not self._told:
             self._carry_on()
 

@@ -4,15 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from datetime import datetime
-from typing import Any
 
-from sqlalchemy import Boolean, Connection, bindparam, func, insert, or_, select, update
+from sqlalchemy import Boolean, bindparam, insert, or_, select, update
 
 from perdure.contracts.agent import AgentEnd, Dial
 from perdure.contracts.agent_run import AgentSpec, AgentStanding, CallRecord, TurnRecord
 from perdure.contracts.base import BlobRef
-from perdure.contracts.job import JobPhase, NoteInput
-from perdure.contracts.names import JobId, job_of
+from perdure.contracts.job import JobPhase
+from perdure.contracts.names import job_of
 from perdure.errors import Conflict
 from perdure.store import schema
 from perdure.store.agent_rows import (
@@ -27,11 +26,18 @@ from perdure.store.agent_rows import (
     undelivered,
     unheard,
 )
-from perdure.store.arbiter import begin_effect, close_application, finish_effect
+from perdure.store.agent_writes import (
+    append_record,
+    insert_agent,
+    note_agent,
+    write_call,
+    write_delivery,
+    write_end,
+    write_receipt,
+)
+from perdure.store.arbiter import begin_effect
 from perdure.store.chain import time_text
 from perdure.store.database import Database
-from perdure.store.events import append_event
-from perdure.store.jobs import is_final, job_row, note_job
 from perdure.store.rows import BeginEffect, CallEnding
 from perdure.store.summaries import Summaries, newest_summary
 from perdure.store.transcripts import (
@@ -46,8 +52,6 @@ from perdure.store.transcripts import (
     told_keys,
 )
 
-_AGENT = "agent"
-
 # Made once: building a statement costs more than asking it, and every turn asks these.
 _ONE_CALL_MORE = (
     update(schema.agents).where(schema.agents.c.agent_id == bindparam("agent")).values(calls=schema.agents.c.calls + 1)
@@ -56,12 +60,6 @@ _ONE_TURN = select(schema.agent_turns.c.body).where(
     schema.agent_turns.c.agent_id == bindparam("agent"), schema.agent_turns.c.turn == bindparam("number_of_turn")
 )
 _ADD_TURN = insert(schema.agent_turns)
-_ADD_CALL = insert(schema.agent_calls)
-_CHANGE_CALL = (
-    update(schema.agent_calls)
-    .where(schema.agent_calls.c.key == bindparam("call"))
-    .values(state=bindparam("new_state"), body=bindparam("new_body"), at=bindparam("new_at"))
-)
 _SPEND = (
     update(schema.agents)
     .where(schema.agents.c.agent_id == bindparam("agent"))
@@ -93,7 +91,7 @@ class Agents:
         with self._database.write() as connection:
             found = find_agent(connection, spec.agent_id)
             if found is None:
-                _insert_agent(connection, spec, ref, at)
+                insert_agent(connection, spec, ref, at)
                 append_lines(connection, spec.agent_id, lines, at)
             elif found.spec != ref:
                 raise Conflict(f"{spec.agent_id} was started with another specification. Nothing was written.")
@@ -109,7 +107,7 @@ class Agents:
             if find_agent(connection, agent_id) is None:
                 above = get_agent(connection, parent)
                 spec, ref, lines = make(above, below(connection, parent, above.job_id))
-                _insert_agent(connection, spec, ref, at)
+                insert_agent(connection, spec, ref, at)
                 append_lines(connection, agent_id, lines, at)
             return get_agent(connection, agent_id)
 
@@ -187,7 +185,7 @@ class Agents:
             agent = get_agent(connection, agent_id)
             added = append_lines(connection, agent_id, lines, at)
             for decision_id in decision_ids:
-                _write_delivery(connection, agent, turn, decision_id, at)
+                write_delivery(connection, agent, turn, decision_id, at)
         self.transcripts.remember(agent_id, added)
 
     def end_turn(
@@ -234,13 +232,13 @@ class Agents:
                 begin_effect(connection, approved, at)
             attempts = (found.attempts if found else 0) + 1
             begun = record.model_copy(update={"attempts": attempts, "began_at": (found or record).began_at or at})
-            _write_call(connection, agent_id, begun, "begun", at)
+            write_call(connection, agent_id, begun, "begun", at)
             return begun
 
     def ask_about(self, agent_id: str, record: CallRecord, *, at: datetime) -> None:
         """Write that a person must decide on a call before it begins."""
         with self._database.write() as connection:
-            _write_call(connection, agent_id, record, "asked", at)
+            write_call(connection, agent_id, record, "asked", at)
 
     def end_call(
         self, agent_id: str, record: CallRecord, line: Line, ending: CallEnding | None = None, *, at: datetime
@@ -250,10 +248,10 @@ class Agents:
             found = find_call(connection, record.key)
             if found is not None and found.has_ended:
                 return found
-            _write_receipt(connection, ending, at)
+            write_receipt(connection, ending, at)
             added = append_lines(connection, agent_id, [line], at)
             ended = record.model_copy(update={"ended_at": at})
-            _write_call(connection, agent_id, ended, "denied" if ended.status == "denied" else "ended", at)
+            write_call(connection, agent_id, ended, "denied" if ended.status == "denied" else "ended", at)
             connection.execute(_ONE_CALL_MORE, {"agent": agent_id})
         self.transcripts.remember(agent_id, added)
         return ended
@@ -266,7 +264,7 @@ class Agents:
                 return found
             running = (found or record).model_copy(update={"status": "running"})
             added = append_lines(connection, agent_id, [line], at)
-            _write_call(connection, agent_id, running, "running", at)
+            write_call(connection, agent_id, running, "running", at)
         self.transcripts.remember(agent_id, added)
         return running
 
@@ -278,9 +276,9 @@ class Agents:
             found = find_call(connection, record.key)
             if found is not None and found.has_ended:
                 return found
-            _write_receipt(connection, ending, at)
+            write_receipt(connection, ending, at)
             ended = record.model_copy(update={"ended_at": at})
-            _write_call(connection, agent_id, ended, "late", at)
+            write_call(connection, agent_id, ended, "late", at)
             connection.execute(_ONE_CALL_MORE, {"agent": agent_id})
         return ended
 
@@ -297,7 +295,7 @@ class Agents:
         """Write that a job's dial went down by itself; once per (agent, step)."""
         body = {"agent_id": agent_id, "dial": dial.value, "why": why}
         with self._database.write() as connection:
-            _append(connection, agent_id, job_of(agent_id), DIAL_LOWERED, body, f"dial.{step}", at)
+            append_record(connection, agent_id, job_of(agent_id), DIAL_LOWERED, body, f"dial.{step}", at)
 
     def lowered_dial(self, job_id: str) -> Dial | None:
         """Return where a job's dial went by itself since a person last turned it; ``None``: it did not."""
@@ -323,7 +321,7 @@ class Agents:
             row = get_agent(connection, agent_id)
             open_ones = (agents.c.agent_id == agent_id, agents.c.parked_at.is_(None))
             connection.execute(update(agents).where(*open_ones).values(parked_at=time_text(at)))
-            _note(connection, row, phase, why, step, at)
+            note_agent(connection, row, phase, why, step, at)
 
     def unpark(self, agent_id: str, step: int, *, at: datetime) -> None:
         """Let the clock go on, and say so; once per (agent, step). A no-op when it goes."""
@@ -334,7 +332,7 @@ class Agents:
                 seconds = row.parked_seconds + int((at - row.parked_at).total_seconds())
                 values = {"parked_at": None, "parked_seconds": seconds}
                 connection.execute(update(agents).where(agents.c.agent_id == agent_id).values(**values))
-                _note(connection, row, JobPhase.drafting, "", step, at)
+                note_agent(connection, row, JobPhase.drafting, "", step, at)
 
     def close(self, agent_id: str, end: AgentEnd, result: BlobRef | None, *, at: datetime) -> AgentEnd | None:
         """Write how an agent ended; an earlier end stands. ``None``: a person's message is undelivered, so it goes on.
@@ -347,102 +345,5 @@ class Agents:
                 return row.end
             if end.reason in ("done", "answered") and unheard(connection, row):
                 return None
-            _write_end(connection, row, end, result, at)
+            write_end(connection, row, end, result, at)
         return end
-
-
-def _insert_agent(connection: Connection, spec: AgentSpec, ref: BlobRef, at: datetime) -> None:
-    agents = schema.agents
-    job = job_row(connection, spec.job_id)
-    if is_final(job):
-        raise Conflict(f"Job {job.number} has ended as {job.phase!r}; no agent starts on it.")
-    count = select(func.count()).select_from(agents).where(agents.c.job_id == spec.job_id)
-    ordinal = int(connection.execute(count).scalar_one()) + 1
-    connection.execute(
-        insert(agents).values(
-            agent_id=spec.agent_id,
-            job_id=spec.job_id,
-            ordinal=ordinal,
-            spec_sha256=ref.sha256,
-            spec_size=ref.size_bytes,
-            end_reason="",
-            end_sentence="",
-            started_at=time_text(at),
-            parked_seconds=0,
-            turns=0,
-            calls=0,
-            tokens=0,
-            cost_microdollars=0,
-            unknown_cost=False,
-        )
-    )
-    body = {"agent_id": spec.agent_id, "spec": ref.model_dump(), "tools": list(spec.tools), "dial": spec.dial.value}
-    _append(connection, spec.agent_id, spec.job_id, "agent.started", body, "open", at)
-
-
-def _note(connection: Connection, row: AgentRow, phase: JobPhase, why: str, step: int, at: datetime) -> None:
-    if not is_final(job_row(connection, row.job_id)):  # a job that was cancelled meanwhile stays so
-        note = NoteInput(job_id=row.job_id, step=step, phase=phase, summary=why[:500])
-        note_job(connection, note, row.agent_id, at)
-
-
-def _write_delivery(connection: Connection, agent: AgentRow, turn: int, decision_id: str, at: datetime) -> None:
-    deliveries = schema.deliveries
-    found = connection.execute(select(deliveries).where(deliveries.c.decision_id == decision_id)).first()
-    if found is not None:
-        return
-    connection.execute(
-        insert(deliveries).values(
-            decision_id=decision_id, job_id=agent.job_id, agent_id=agent.agent_id, turn=turn, at=time_text(at)
-        )
-    )
-    body = {"agent_id": agent.agent_id, "decision_id": decision_id, "turn": turn}
-    _append(connection, agent.agent_id, agent.job_id, "message.delivered", body, f"deliver.{decision_id}", at)
-
-
-def _write_call(connection: Connection, agent_id: str, record: CallRecord, state: str, at: datetime) -> None:
-    body, at_text = record.model_dump_json(), time_text(at)
-    changed = {"call": record.key, "new_state": state, "new_body": body, "new_at": at_text}
-    if not connection.execute(_CHANGE_CALL, changed).rowcount:
-        about = {"turn": record.turn, "position": record.position, "tool": record.tool, "state": state}
-        connection.execute(_ADD_CALL, {"key": record.key, "agent_id": agent_id, "body": body, "at": at_text, **about})
-
-
-def _write_receipt(connection: Connection, ending: CallEnding | None, at: datetime) -> None:
-    """What an approved call came to, for the ledger: never without the call's own end, nor the other way round."""
-    if ending is not None:
-        finish_effect(connection, ending.receipt, ending.ref, at)
-        close_application(connection, ending.closing, at)
-
-
-def _write_end(connection: Connection, row: AgentRow, end: AgentEnd, result: BlobRef | None, at: datetime) -> None:
-    agents = schema.agents
-    values: dict[str, Any] = {"end_reason": end.reason, "end_sentence": end.sentence, "parked_at": None}
-    if result is not None:
-        values |= {"result_sha256": result.sha256, "result_size": result.size_bytes}
-    connection.execute(update(agents).where(agents.c.agent_id == row.agent_id).values(**values))
-    body = {
-        "agent_id": row.agent_id,
-        "reason": end.reason,
-        "sentence": end.sentence,
-        "spent": row.spent.model_dump(),
-        "undelivered": undelivered(connection, row.job_id),
-    }
-    _append(connection, row.agent_id, row.job_id, "agent.ended", body, "close", at)
-
-
-def _append(
-    connection: Connection, agent_id: str, job_id: str, kind: str, body: dict[str, Any], step: str, at: datetime
-) -> None:
-    thread = JobId.parse(job_id).thread
-    append_event(
-        connection,
-        thread=thread,
-        kind=kind,
-        actor=_AGENT if kind.startswith("agent.call") else "perdure",
-        body=body,
-        job_id=job_id,
-        workflow_id=agent_id,
-        step=step,
-        at=at,
-    )

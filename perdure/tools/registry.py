@@ -11,7 +11,7 @@ from perdure.contracts.agent_ports import Tool
 from perdure.entries import load_named
 from perdure.errors import SetupError
 from perdure.policy.names import suggest
-from perdure.settings import Settings, read_named_tools
+from perdure.settings import Settings, read_named
 from perdure.tools.base import ModelTool
 from perdure.tools.guard import guard_tools
 
@@ -96,7 +96,7 @@ def open_tools(settings: Settings) -> dict[str, Tool]:
     Raises:
         SetupError: as :func:`default_tools` says.
     """
-    return guard_tools(default_tools(read_named_tools(settings)))
+    return guard_tools(default_tools(read_named(settings, "tools")))
 
 
 def load_entry(named: str) -> list[Tool]:

@@ -14,7 +14,7 @@ from pydantic import BaseModel, Field
 
 from perdure.contracts.agent_ports import ToolContext
 from perdure.errors import SetupError, ToolFault
-from perdure.settings import read_named_tools, read_settings
+from perdure.settings import read_named, read_settings
 from perdure.testing.tools import ToolBench
 from perdure.tool_listing import describe_tools
 from perdure.tools.decorator import tool
@@ -266,9 +266,9 @@ def test_listing_says_what_is_wrong_with_a_setting() -> None:
 def test_settings_name_tools_with_their_version(tmp_path: Path) -> None:
     """`[tools]` in the settings file, read when it is needed; a version that is no text is told."""
     settings = read_settings({}, data=tmp_path)
-    assert read_named_tools(settings) == ()
+    assert read_named(settings, "tools") == ()
     settings.config.write_text('[tools]\nacme = "1.4.0"\nother-tools = "2"\n')
-    assert read_named_tools(settings) == ("acme@1.4.0", "other-tools@2")
+    assert read_named(settings, "tools") == ("acme@1.4.0", "other-tools@2")
     settings.config.write_text("[tools]\nacme = 1.4\n")
     with pytest.raises(SetupError, match=r'acme is 1\.4; expected the version to load, as text: acme = "1\.4\.0"'):
         open_tools(settings)
