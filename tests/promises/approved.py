@@ -19,6 +19,13 @@ _ON_APPLYING = "tests/activities/test_applying.py"
 KEPT: tuple[Kept, ...] = (
     Kept(
         PROMISE,
+        "perdure/effects/sql_sqlite.py",
+        '            connection.execute("PRAGMA query_only = ON")\n',
+        "",
+        "tests/rules/test_sources.py::test_query_changes_nothing",
+    ),
+    Kept(
+        PROMISE,
         _PLAN,
         "    if found != digest:\n",
         "    if found == '':\n",

@@ -29,6 +29,13 @@ KEPT: tuple[Kept, ...] = (
         f"{_TAKING}::test_missed_span_is_one_job",
     ),
     Kept(
+        ONCE,
+        "perdure/policy/taking.py",
+        "        counts[name] += 1\n",
+        "        counts[name] = 1\n",
+        f"{_TAKING}::test_each_word_of_one_second_is_a_fire",
+    ),
+    Kept(
         CAPPED,
         "perdure/policy/taking.py",
         "    if needed > cap:\n",
