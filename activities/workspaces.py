@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import shutil
 import tempfile
-import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Literal
@@ -21,7 +20,7 @@ from perdure.contracts.job import JobPhase, StepInput, StepResult
 from perdure.contracts.plan import FileChange, Verdict
 from perdure.contracts.template import Check
 from perdure.contracts.template_agents import DraftStep
-from perdure.effects.after import ask_status
+from perdure.effects.after import ask_status, look_until_well
 from perdure.effects.base import Finished
 from perdure.errors import StageFailed, UserError
 from perdure.rules.base import DraftSpace
@@ -36,7 +35,6 @@ from perdure.workspace.sandbox import NOT_FOUND, Sandbox
 from perdure.workspace.space import DraftedFiles
 
 _MOST_SHOWN = 10
-_PAUSE_SECONDS = 0.5
 
 _HISTORIES = ("git.history", "release.packages", "git.head")
 """Sources that say which commit a draft starts from."""
@@ -248,9 +246,8 @@ def sweep(folder: Path) -> None:
 
 def _ask(name: str, url: str, check: Check) -> Verdict:
     """Ask until the answer is as it must be, or the check's time is over."""
-    deadline = time.monotonic() + (check.within.total_seconds() if check.within else 0)
-    while (problem := ask_status(url, check.status)) and time.monotonic() < deadline and not is_stopped():
-        time.sleep(_PAUSE_SECONDS)
+    seconds = check.within.total_seconds() if check.within else 0
+    problem = look_until_well(lambda: ask_status(url, check.status), seconds, is_stopped)
     detail = problem or f"{url} answers {check.status}"
     return Verdict(check=name, status="failed" if problem else "passed", detail=detail[:400])
 

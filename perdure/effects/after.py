@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Callable
 from datetime import timedelta
 from typing import Any
 
 from perdure.contracts.base import JsonDict
 from perdure.contracts.plan import After
 from perdure.contracts.template import StepVerify
-from perdure.effects.arguments import command_argument
-from perdure.effects.base import EffectContext, EffectRequest
-from perdure.effects.http_address import choose_for
-from perdure.effects.http_call import LOOK_LIMIT, Http, place_of, read_base_url
+from perdure.effects.arguments import command_argument, content_of
+from perdure.effects.base import EffectContext, EffectRequest, Finished
+from perdure.effects.http_address import open_page
+from perdure.effects.http_call import place_of, read_page_url
 from perdure.effects.shell_run import look_by, prepare_command
 from perdure.errors import PerdureError
 
@@ -28,19 +29,21 @@ def plan_after(request: EffectRequest, settle: Any, verify: StepVerify | None, r
     """
     if not settle and verify is None:
         return None
-    looks = rendered if verify is not None else {}
-    if looks.get("http"):
-        read_base_url(request.id, "verify.http", str(looks["http"]).partition("?")[0], carries_secret=False)
-    within = verify.within if verify is not None else None
-    return After(
+    after = After(
         settle=command_argument(request, "settle", settle) if settle else [],
-        run=command_argument(request, "verify.run", looks["run"]) if looks.get("run") else [],
-        http=str(looks.get("http") or ""),
-        status=verify.status if verify is not None else 200,
-        within_seconds=int(within.total_seconds()) if within is not None else 0,
         on_worker=request.runs_on == "worker",
-        content={key: request.draft[key] for key in ("repository", "commit", "pack")} if request.draft else None,
+        content=content_of(request),
     )
+    if verify is None:
+        return after
+    run, http, within = rendered.get("run"), rendered.get("http"), verify.within
+    looks = {
+        "run": command_argument(request, "verify.run", run) if run else [],
+        "http": read_page_url(request.id, "verify.http", str(http)) if http else "",
+        "status": verify.status,
+        "within_seconds": int(within.total_seconds()) if within is not None else 0,
+    }
+    return after.model_copy(update=looks)
 
 
 def ways_after(after: After | None) -> list[str]:
@@ -66,37 +69,44 @@ def find_problems_after(after: After, context: EffectContext, *, only_settle: bo
         return [problem]
     if only_settle or not (after.run or after.http):
         return []
-    deadline = time.monotonic() + after.within_seconds
-    while (problem := _look(after, body, context)) and time.monotonic() < deadline:
-        time.sleep(_PAUSE_SECONDS)
+    problem = look_until_well(lambda: _look(after, body, context), after.within_seconds)
     return [problem] if problem else []
 
 
+def look_until_well(look: Callable[[], str], seconds: float, is_stopped: Callable[[], bool] = lambda: False) -> str:
+    """Look until nothing is wrong, or for so long; return what was wrong last."""
+    deadline = time.monotonic() + seconds
+    while (problem := look()) and time.monotonic() < deadline and not is_stopped():
+        time.sleep(_PAUSE_SECONDS)
+    return problem
+
+
 def _settle(after: After, body: JsonDict, context: EffectContext) -> str:
-    try:
+    def settle() -> Finished:
         with prepare_command(body, after.settle, context, _SETTLING_LIMIT) as (launch, cwd):
-            limit = _SETTLING_LIMIT
-            ended = context.runner.run(launch.argv, env=launch.env, cwd=cwd, limit=limit, pass_fds=launch.fds)
-    except (PerdureError, OSError) as error:
-        return f"`{' '.join(after.settle)}` could not be run: {error}"
-    return "" if ended.code == 0 else f"`{' '.join(after.settle)}` ended with {ended.code}"
+            return context.runner.run(launch.argv, env=launch.env, cwd=cwd, limit=_SETTLING_LIMIT, pass_fds=launch.fds)
+
+    return _problem_of(after.settle, settle)
 
 
 def _look(after: After, body: JsonDict, context: EffectContext) -> str:
     if after.http:
         return ask_status(after.http, after.status)
+    return _problem_of(after.run, lambda: look_by(body, after.run, context))
+
+
+def _problem_of(argv: list[str], run: Callable[[], Finished]) -> str:
     try:
-        ended = look_by(body, after.run, context)
+        ended = run()
     except (PerdureError, OSError) as error:
-        return f"`{' '.join(after.run)}` could not be run: {error}"
-    return "" if ended.code == 0 else f"`{' '.join(after.run)}` ended with {ended.code}"
+        return f"`{' '.join(argv)}` could not be run: {error}"
+    return "" if ended.code == 0 else f"`{' '.join(argv)}` ended with {ended.code}"
 
 
-def ask_status(url: str, status: int, limit: timedelta = LOOK_LIMIT) -> str:
+def ask_status(url: str, status: int) -> str:
     """Ask a URL once; say what is wrong with its answer, nothing when it has the status."""
     try:
-        http = Http([place_of(url)], limit, headers={}, choose=lambda place: choose_for(place, private=False))
-        answer = http.ask("GET", url, headers={"Cache-Control": "no-cache"})
+        answer = open_page(url).ask("GET", url, headers={"Cache-Control": "no-cache"})
     except PerdureError as error:
         return error.message
     return "" if answer.status == status else f"{url} answers {answer.status} instead of {status}"

@@ -81,6 +81,11 @@ def blob_in(body: JsonDict, key: str) -> BlobRef | None:
     return BlobRef.model_validate(body[key]) if body.get(key) else None
 
 
+def content_of(request: EffectRequest) -> JsonDict | None:
+    """The drafted content that a step's commands see; ``None`` without a draft."""
+    return {key: request.draft[key] for key in ("repository", "commit", "pack")} if request.draft else None
+
+
 def moved_away(repository: Repository, body: JsonDict) -> list[str]:
     """Say so when another repository lies where the planned one was."""
     if repository.identity == body["identity"]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ipaddress
 from urllib.parse import urlsplit
 
-from perdure.effects.http_call import NotSent
+from perdure.effects.http_call import LOOK_LIMIT, Http, NotSent, place_of
 from perdure.errors import EffectNotBegun, ToolFault, ToolUnavailable
 from perdure.tools.addresses import Resolve, choose_address, resolve
 
@@ -33,6 +33,11 @@ def choose_for(url: str, *, private: bool, ask: Resolve = resolve) -> str:
         raise NotSent(f"{host} could not be resolved ({error}).") from None
     except ToolFault as fault:
         raise EffectNotBegun(f"{fault.message} Write `private: true` in the step if that is meant.") from None
+
+
+def open_page(url: str, *, private: bool = False) -> Http:
+    """Return what looks at one URL, without a secret; its address is chosen by :func:`choose_for`."""
+    return Http([place_of(url)], LOOK_LIMIT, headers={}, choose=lambda place: choose_for(place, private=private))
 
 
 def _is_address(host: str) -> bool:

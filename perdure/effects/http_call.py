@@ -255,6 +255,12 @@ def read_base_url(step: str, name: str, url: str, *, carries_secret: bool = True
     return url.rstrip("/")
 
 
+def read_page_url(step: str, name: str, url: str) -> str:
+    """Return the URL of a page that is asked without a secret; it may have a query. Raises as :func:`read_base_url`."""
+    read_base_url(step, name, url.partition("?")[0], carries_secret=False)
+    return url
+
+
 def is_loopback(host: str) -> bool:
     """Whether a host name means this machine itself."""
     try:

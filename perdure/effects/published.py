@@ -21,7 +21,7 @@ from packaging.version import InvalidVersion, Version
 from perdure.contracts.base import JsonDict
 from perdure.contracts.values import parse_duration
 from perdure.effects.base import EffectRequest, Found, Probe
-from perdure.effects.http_call import LOOK_LIMIT, Answer, Http, place_of, read_base_url
+from perdure.effects.http_call import LOOK_LIMIT, Answer, Http, place_of, read_base_url, read_page_url
 from perdure.errors import EffectFailed, PerdureError, UserError
 
 _KINDS = ("pypi", "npm", "crates")
@@ -71,8 +71,7 @@ def read_published(request: EffectRequest) -> JsonDict | None:
 
 def _read_page(request: EffectRequest, given: Mapping[str, Any]) -> JsonDict:
     _know(request, given, _PAGE)
-    url = str(given["http"])
-    read_base_url(request.id, "http", url.partition("?")[0], carries_secret=False)
+    url = read_page_url(request.id, "http", str(given["http"]))
     status = given.get("status") or 200
     if not isinstance(status, int):
         raise UserError(f"Step {request.id!r}: `status` is {status!r}; expected a number like 200.")

@@ -15,7 +15,7 @@ from typing import Any, ClassVar
 
 from perdure.contracts.base import JsonDict
 from perdure.contracts.plan import Inverse
-from perdure.effects.arguments import blob_in, command_argument, know_arguments, repository_in
+from perdure.effects.arguments import blob_in, command_argument, content_of, know_arguments, repository_in
 from perdure.effects.base import (
     SECRET_MARK,
     EffectContext,
@@ -65,7 +65,7 @@ class ShellRun:
             "require": _optional(request, "require", request.require),
             "gone": False,
             "limit_seconds": max(1, int(request.attempt_limit.total_seconds() * 0.9)),
-            "content": {key: request.draft[key] for key in ("repository", "commit", "pack")} if request.draft else None,
+            "content": content_of(request),
         }
         if published:
             body |= {"published": published, "settle_seconds": published["within_seconds"]}

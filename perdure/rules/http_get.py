@@ -6,8 +6,8 @@ import json
 from typing import Any
 
 from perdure.contracts.base import JsonDict
-from perdure.effects.http_address import choose_for
-from perdure.effects.http_call import LOOK_LIMIT, Answer, Http, place_of, read_base_url
+from perdure.effects.http_address import open_page
+from perdure.effects.http_call import Answer, place_of, read_page_url
 from perdure.errors import EffectFailed, StageFailed
 from perdure.rules.base import Rule, RuleContext, RuleResult
 
@@ -23,12 +23,9 @@ def gather_answer(arguments: JsonDict, context: RuleContext) -> RuleResult:
         NoAnswer: nobody answers, or with a 5xx; the source is tried again.
         StageFailed: it answers with a redirect.
     """
-    url = str(arguments["url"])
-    read_base_url(NAME, "url", url.partition("?")[0], carries_secret=False)
-    private = bool(arguments.get("private"))
-    http = Http([place_of(url)], LOOK_LIMIT, headers={}, choose=lambda place: choose_for(place, private=private))
+    url = read_page_url(NAME, "url", str(arguments["url"]))
     try:
-        answer = http.ask("GET", url)
+        answer = open_page(url, private=bool(arguments.get("private"))).ask("GET", url)
     except EffectFailed as error:
         raise StageFailed(f"{NAME}: {error.message}") from None
     text = answer.body.decode("utf-8", "replace")[:_MOST_CHARACTERS]
