@@ -5,9 +5,9 @@ from __future__ import annotations
 import os
 import shutil
 import tempfile
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
-from typing import Literal
 
 from temporalio import activity
 
@@ -140,17 +140,16 @@ class WorkspaceActivities:
             raise UserError(f"Check {name!r} gives {argv!r}; expected a command as a list of words.")
         draft = reader.results["draft"]
         if not draft:
-            return self._run_preflight(reader, name, argv, check), []
+            on_worker = reader.template.runs_on == "worker"
+            verdict = self._verdict(name, argv, self._run_preflight(argv, check, on_worker=on_worker))
+            verdict["detail"] += " on the worker" if on_worker else ""
+            return Verdict.model_validate(verdict), []
         changes = [FileChange.model_validate(change) for change in draft["changes"]]
         judges = find_judges(changes, _judges_of(reader, name, check))
         ended = self._run_on(draft, draft["commit"], argv, check, judges)
         if judges and ended.code == 0:  # as it was judged before, it is good: is it also by its own standard?
             ended = self._run_on(draft, draft["commit"], argv, check)
-        verdict: JsonDict = {"check": name, "status": "passed" if ended.code == 0 else "failed"}
-        verdict["log"] = self.tools.blobs.put(ended.output).model_dump()
-        verdict["detail"] = _say_end(argv, ended)
-        if is_stopped():
-            raise StageFailed(f"Check {name!r} was stopped: its job was cancelled.")
+        verdict = self._verdict(name, argv, ended)
         findings: list[str] = []
         if judges:
             shown = ", ".join(change.path for change in judges[:_MOST_SHOWN])
@@ -163,44 +162,46 @@ class WorkspaceActivities:
                 verdict["detail"] += "; it was red before, too"
         return Verdict.model_validate(verdict), findings
 
-    def _run_preflight(self, reader: JobReader, name: str, argv: list[str], check: Check) -> Verdict:
-        """A command about the world, in an empty folder: on the worker where the template says so, else sandboxed."""
-        folder = Path(tempfile.mkdtemp(prefix="check-", dir=made(self._folder)))
-        try:
-            if reader.template.runs_on == "worker":
-                ended = _run_here(argv, folder, check)
-            else:
-                ended = self._sandbox().run(
-                    argv, workspace=folder, network=check.network, limit=check.attempt_limit, is_stopped=is_stopped
-                )
-        finally:
-            shutil.rmtree(folder, ignore_errors=True)
+    def _verdict(self, name: str, argv: list[str], ended: Finished) -> JsonDict:
+        """What a command's end says of its check. Raises ``StageFailed`` when the job was cancelled meanwhile."""
         if is_stopped():
             raise StageFailed(f"Check {name!r} was stopped: its job was cancelled.")
-        log = self.tools.blobs.put(ended.output)
-        status: Literal["passed", "failed"] = "passed" if ended.code == 0 else "failed"
-        where = " on the worker" if reader.template.runs_on == "worker" else ""
-        return Verdict(check=name, status=status, detail=_say_end(argv, ended) + where, log=log)
+        return {
+            "check": name,
+            "status": "passed" if ended.code == 0 else "failed",
+            "log": self.tools.blobs.put(ended.output).model_dump(),
+            "detail": _say_end(argv, ended),
+        }
+
+    def _run_preflight(self, argv: list[str], check: Check, *, on_worker: bool) -> Finished:
+        """Run a command about the world in an empty folder."""
+        with self._check_folder() as folder:
+            return _run_here(argv, folder, check) if on_worker else self._run_sandboxed(argv, folder, check)
 
     def _run_on(
         self, draft: JsonDict, commit: str, argv: list[str], check: Check, judges: Sequence[FileChange] = ()
     ) -> Finished:
-        folder = Path(tempfile.mkdtemp(prefix="check-", dir=made(self._folder)))
-        try:
+        with self._check_folder() as folder:
             repository = open_repository(Path(draft["repository"]))
             pack = BlobRef.model_validate(draft["pack"])
             export_tree(repository, commit, pack, self.tools.blobs, folder / "tree", with_git=True)
             put_back(folder / "tree", judges, self.tools.blobs)
-            ended = self._sandbox().run(
-                argv,
-                workspace=folder / "tree",
-                network=check.network,
-                limit=check.attempt_limit,
-                is_stopped=is_stopped,
-            )
+            ended = self._run_sandboxed(argv, folder / "tree", check)
             if ended.code != 0:
                 _refuse_full(folder)
             return ended
+
+    def _run_sandboxed(self, argv: list[str], folder: Path, check: Check) -> Finished:
+        return self._sandbox().run(
+            argv, workspace=folder, network=check.network, limit=check.attempt_limit, is_stopped=is_stopped
+        )
+
+    @contextmanager
+    def _check_folder(self) -> Iterator[Path]:
+        """A folder for one run of a check's command, removed behind it."""
+        folder = Path(tempfile.mkdtemp(prefix="check-", dir=made(self._folder)))
+        try:
+            yield folder
         finally:
             shutil.rmtree(folder, ignore_errors=True)
 
