@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from datetime import datetime
+from functools import cache
 from typing import Any
 
-from sqlalchemy import Connection, Row, bindparam, insert, select, update
+from sqlalchemy import Connection, Row, Select, bindparam, insert, select, update
 
 from perdure.contracts.decisions import STEERING, Decision, SignedDecision
 from perdure.contracts.names import CALL_ROUNDS
@@ -20,11 +21,6 @@ from perdure.store.events import INSTALLATION, append_event, bodies_of
 from perdure.store.jobs import is_final, job_row
 from perdure.store.plans import OPEN, describe_end, plan_row, void_calls
 from perdure.store.rows import PlanRow
-
-# Made once: building a statement costs more than asking it, and every call of an agent asks this.
-_OF_JOB = (
-    select(schema.decisions).where(schema.decisions.c.job_id == bindparam("job")).order_by(schema.decisions.c.position)
-)
 
 
 def record_decision(connection: Connection, signed: SignedDecision, thread: str, at: datetime) -> bool:
@@ -84,17 +80,17 @@ def list_decisions(
     connection: Connection, *, digest: str | None = None, job_id: str | None = None, untold: bool = False
 ) -> list[SignedDecision]:
     """Return decisions oldest first; those whose thread was erased are not there any more."""
-    if job_id is not None and digest is None and not untold:
-        return _signed(connection, connection.execute(_OF_JOB, {"job": job_id}).all())
+    asked = {"digest": digest, "job_id": job_id, "told": False if untold else None}
+    about = {name: value for name, value in asked.items() if value is not None}
+    return _signed(connection, connection.execute(_listing(*about), about).all())
+
+
+@cache
+def _listing(*columns: str) -> Select[Any]:
+    """Made once: building a statement costs more than asking it, and every call of an agent asks one of these."""
     decisions = schema.decisions
-    query = select(decisions)
-    if digest is not None:
-        query = query.where(decisions.c.digest == digest)
-    if job_id is not None:
-        query = query.where(decisions.c.job_id == job_id)
-    if untold:
-        query = query.where(decisions.c.told.is_(False))
-    return _signed(connection, connection.execute(query.order_by(decisions.c.position)).all())
+    wanted = (decisions.c[name] == bindparam(name) for name in columns)
+    return select(decisions).where(*wanted).order_by(decisions.c.position)
 
 
 def mark_told(connection: Connection, decision_id: str) -> None:
