@@ -37,14 +37,17 @@ class PostgresSession:
 
     def ask(self, query: str, parameters: Sequence[Any]) -> list[list[Any]]:
         """Rows of a query."""
-        found = self._connection.execute(query.encode(), list(parameters), binary=False, prepare=True)
+        found = self._find(query, parameters)
         return plain_rows(found.fetchall()) if found.description else []
 
     def ask_named(self, query: str, parameters: Sequence[Any]) -> list[JsonDict]:
         """Rows of a query by column."""
-        found = self._connection.execute(query.encode(), list(parameters), binary=False, prepare=True)
+        found = self._find(query, parameters)
         columns = found.description
         return named_rows([column.name for column in columns], found.fetchall()) if columns else []
+
+    def _find(self, query: str, parameters: Sequence[Any]) -> psycopg.Cursor[Any]:
+        return self._connection.execute(query.encode(), list(parameters), binary=False, prepare=True)
 
     def run(self, statement: str, parameters: Sequence[Any]) -> int:
         """Run one statement: prepared, which the server refuses for several."""

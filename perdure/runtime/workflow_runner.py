@@ -7,14 +7,18 @@ eighth of what an agent's turn costs a worker.
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from temporalio.api.enums.v1 import CommandType
-from temporalio.bridge.proto.workflow_activation import WorkflowActivation
-from temporalio.bridge.proto.workflow_completion import WorkflowActivationCompletion
 from temporalio.converter import SerializationContext, StorageDriverStoreContext, WorkflowSerializationContext
 from temporalio.worker import WorkflowInstance, WorkflowInstanceDetails
-from temporalio.worker._command_aware_visitor import CommandInfo
 from temporalio.worker.workflow_sandbox import SandboxedWorkflowRunner
 from temporalio.workflow import Info
+
+if TYPE_CHECKING:  # the SDK's own rooms: only their shapes are named here
+    from temporalio.bridge.proto.workflow_activation import WorkflowActivation
+    from temporalio.bridge.proto.workflow_completion import WorkflowActivationCompletion
+    from temporalio.worker._command_aware_visitor import CommandInfo
 
 _OWN = CommandType.COMMAND_TYPE_SCHEDULE_ACTIVITY_TASK
 _NOWHERE = StorageDriverStoreContext(target=None)
