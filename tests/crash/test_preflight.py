@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sqlite3
 from pathlib import Path
 
 import pytest
@@ -15,7 +14,6 @@ from tests.support.small import Small
 @pytest.fixture(autouse=True)
 def database(working: Installation, tmp_path: Path) -> None:
     """A SQLite file, named by a secret."""
-    sqlite3.connect(tmp_path / "orders.db").close()
     (tmp_path / "orders.db").touch()
     secret = working.settings.data / "secrets" / "preflight-db"
     secret.parent.mkdir(mode=0o700, exist_ok=True)

@@ -122,9 +122,9 @@ def test_a_baseline_needs_drafted_content() -> None:
     """Without a draft a command is a preflight about the world, and there is no base to compare with."""
     start, end = SMALL.index("draft:"), SMALL.index("verify:")
     text = SMALL[:start] + SMALL[end:]
-    accept(text.replace(", baseline: true", "").replace("baseline: true, ", ""))
-    run = text.index("{run:") if "{run:" in text else text.index("run:")
-    assert "has no `draft`" in refuse(text[:run] + text[run:].replace("run:", "baseline: true, run:", 1))[0]
+    accept(text)
+    command = "{run: [make, test]"
+    assert "has no `draft`" in refuse(text.replace(command, f"{command}, baseline: true"))[0]
 
 
 def spec_of(text: str, **more: object) -> JobSpec:
