@@ -11,7 +11,6 @@ from collections.abc import Sequence
 from datetime import datetime, timedelta
 
 from temporalio import workflow
-from temporalio.common import RetryPolicy
 from temporalio.exceptions import ActivityError, is_cancelled_exception
 
 from perdure.contracts import names
@@ -23,20 +22,15 @@ from perdure.contracts.agent_run import (
     CallResult,
     CloseAgentInput,
     CloseAgentResult,
-    SummaryInput,
-    SummaryResult,
     TurnInput,
     TurnResult,
 )
 from perdure.contracts.job import ChildEvent, Poke
 from workflows.calls import LIE, call, cause_of, check_place, poke, start_child, tell
+from workflows.summarizing import Summarizing
 
 _MODEL_LIMIT = timedelta(minutes=20)
 _CHECKS_LIMIT = timedelta(hours=1)
-_SUMMARY_LIMIT = timedelta(minutes=20)
-_SUMMARY_TRIES = RetryPolicy(initial_interval=timedelta(seconds=1), maximum_attempts=6)
-_SUMMARY_PAUSE = 10
-"""Turns until a summary that nobody could make is tried again."""
 _MARGIN = timedelta(seconds=60)
 """Beside a tool's own limit: waiting for its turn in the workspace, writing what it came to."""
 
@@ -58,9 +52,7 @@ class AgentWorkflow:
         self._told: set[str] = set()
         self._pokes = 0
         self._cancelled = False
-        self._summary: asyncio.Task[None] | None = None
-        self._next_summary = 0
-        """No summary is begun before this turn."""
+        self._summaries = Summarizing(lambda: self._state.turn)
         self._beside: dict[tuple[int, int], asyncio.Task[None]] = {}
 
     @workflow.run
@@ -70,8 +62,7 @@ class AgentWorkflow:
             await self._work_to_the_end()
         except Over:
             workflow.logger.info("%s is over", state.agent_id)
-        if self._summary is not None:
-            self._summary.cancel()  # nobody will read it
+        self._summaries.cancel()
         await tell(state.parent or state.job_id, ChildEvent(child_id=state.agent_id, seq=1, state="ended"))
         return self._state
 
@@ -90,7 +81,7 @@ class AgentWorkflow:
             if self._state.waiting:
                 await self._run_waiting()
             turn = await self._ask()
-            self._begin_summary(turn)
+            self._summaries.begin(turn.summarize)
             if turn.parked:
                 await self._wait_for_people()
             elif turn.end is not None:
@@ -102,7 +93,7 @@ class AgentWorkflow:
                 await self._wait_for_people()
             else:
                 await self._finish(turn)
-            if workflow.info().is_continue_as_new_suggested() and not self._is_summarizing():
+            if workflow.info().is_continue_as_new_suggested() and not self._summaries.is_at_work:
                 workflow.continue_as_new(self._state)
 
     async def _ask(self) -> TurnResult:
@@ -123,24 +114,6 @@ class AgentWorkflow:
         self._interrupted = False
         await workflow.wait_condition(lambda: task.done() or self._interrupted)
         return not task.done()
-
-    def _begin_summary(self, turn: TurnResult) -> None:
-        """Have a summary made beside the loop, one at a time: the turns go on meanwhile."""
-        if turn.summarize and not self._is_summarizing() and self._state.turn >= self._next_summary:
-            self._summary = asyncio.create_task(self._summarize(turn.summarize))
-
-    def _is_summarizing(self) -> bool:
-        return self._summary is not None and not self._summary.done()
-
-    async def _summarize(self, until: int) -> None:
-        question = SummaryInput(until=until)
-        try:
-            found = await call(names.SUMMARIZE, question, SummaryResult, limit=_SUMMARY_LIMIT, retry=_SUMMARY_TRIES)
-        except ActivityError as error:
-            found = SummaryResult(made=False, why=cause_of(error)[:500])
-        if not found.made:
-            workflow.logger.warning("%s goes on without a summary: %s", self._state.agent_id, found.why)
-            self._next_summary = self._state.turn + _SUMMARY_PAUSE
 
     async def _run_calls(self, turn: TurnResult) -> None:
         """All calls of an answer beside each other; those that wait for a person do not hold up the others."""
