@@ -108,7 +108,7 @@ def build_activities(
         )
 
     decisions = Decisions(ledger, functools.partial(public_keys, settings.keys), today_of(settings))
-    models, agents = Models.of(settings), Agents(ledger.database)
+    models = Models.of(settings)
     tools = StageTools(
         ledger,
         blobs,
@@ -132,15 +132,36 @@ def build_activities(
     )
     gates, sandbox = LedgerActivities(ledger, blobs, decisions), functools.cache(Sandbox.find)
     drafts = WorkspaceActivities(tools, settings.workspaces, sandbox)
-    desk = AgentDesk(ledger, blobs, decisions, agents, models, agent_tools, settings.workspaces)
-    keeper, texts = CheckpointKeeper(desk, CheckpointLog(ledger.database)), LiveTexts(settings.live)
-    texts.sweep()
-    loop, templates = ModelLoop(), Path(__file__).parent / "templates"
-    prompts = Prompts(templates)
+    desk = AgentDesk(ledger, blobs, decisions, Agents(ledger.database), models, agent_tools, settings.workspaces)
     rooms = [
         gates,
         RuleActivities(tools),
         drafts,
+        *_agents_rooms(settings, desk, tools, drafts, gates, sandbox),
+        PlanActivities(tools, effects, undo, settings.workspaces),
+        EffectActivities(ledger, blobs, decisions, effects, applier),
+        HistoryActivities(client, ledger, blobs),
+        ClaimActivities(client),
+        FireActivities(client, Schedules(ledger.database), blobs, decisions),
+    ]
+    found = [getattr(room, name) for room in rooms for name in dir(room)]
+    return [method for method in found if hasattr(method, "__temporal_activity_definition")]
+
+
+def _agents_rooms(
+    settings: Settings,
+    desk: AgentDesk,
+    tools: StageTools,
+    drafts: WorkspaceActivities,
+    gates: LedgerActivities,
+    sandbox: Callable[[], Sandbox],
+) -> list[object]:
+    """What agents do: turns, calls, summaries, their beginning and their end."""
+    keeper, texts = CheckpointKeeper(desk, CheckpointLog(desk.ledger.database)), LiveTexts(settings.live)
+    texts.sweep()
+    loop, templates = ModelLoop(), Path(__file__).parent / "templates"
+    prompts = Prompts(templates)
+    return [
         AnalysisActivities(desk, tools, prompts),
         AgentActivities(desk, drafts, prompts),
         ClosingActivities(desk, drafts),
@@ -154,14 +175,7 @@ def build_activities(
             sandbox,
             functools.partial(_tool_secrets, settings),
         ),
-        PlanActivities(tools, effects, undo, settings.workspaces),
-        EffectActivities(ledger, blobs, decisions, effects, applier),
-        HistoryActivities(client, ledger, blobs),
-        ClaimActivities(client),
-        FireActivities(client, Schedules(ledger.database), blobs, decisions),
     ]
-    found = [getattr(room, name) for room in rooms for name in dir(room)]
-    return [method for method in found if hasattr(method, "__temporal_activity_definition")]
 
 
 def workflow_options() -> dict[str, Any]:
