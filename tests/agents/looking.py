@@ -12,6 +12,7 @@ from temporalio.api.common.v1 import Payload
 from temporalio.converter import WorkflowSerializationContext
 
 from perdure.contracts.http import JobView
+from tests.support.files import read_files
 from tests.support.installation import Installation
 
 
@@ -28,8 +29,7 @@ def processes(mark: str) -> list[Path]:
 
 def left_in(folder: Path, mark: bytes) -> list[str]:
     """Files beneath a folder that hold a mark, sorted; blobs lie there as they are, the ledger in SQLite's file."""
-    files = [path for path in folder.rglob("*") if path.is_file()]
-    return sorted(str(path.relative_to(folder)) for path in files if mark in path.read_bytes())
+    return sorted(str(path.relative_to(folder)) for path, content in read_files(folder).items() if mark in content)
 
 
 async def said_to_temporal(home: Installation, job: JobView) -> bytes:

@@ -15,6 +15,7 @@ from perdure.store.ledger import BeginEffect
 from perdure.store.signing import public_keys, verify
 from tests.api.installed import Installed, installed, now
 from tests.api.working import decide, new_id, review
+from tests.support.files import read_files
 
 
 @pytest.fixture(scope="module")
@@ -101,7 +102,7 @@ def test_with_the_passphrase_it_is_decided_and_forgotten(locked: Installed) -> N
         assert decide(owner, digest, "approve", passphrase="open sesame").status_code == 503
         assert decide(owner, digest, "reject").status_code == 403
     assert len(recorded(locked, digest)) == 1
-    stored = b"".join(path.read_bytes() for path in locked.settings.data.rglob("*") if path.is_file())
+    stored = b"".join(read_files(locked.settings.data).values())
     assert b"open sesame" not in stored
 
 

@@ -8,7 +8,7 @@ import signal
 import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from datetime import timedelta
 from pathlib import Path
 
@@ -17,6 +17,7 @@ import pytest
 from perdure.contracts import names
 from perdure.contracts.http import JobView
 from perdure.contracts.job import JobPhase
+from tests.support.files import look_at
 from tests.support.holding import held, start_holdable
 from tests.support.installation import Installation, wait_until
 from tests.support.outside import Outside, make_outside
@@ -128,9 +129,8 @@ def attempts_in_flight(home: Installation, job: JobView) -> set[int]:
     """Attempts at effects of a job that the workers' journal names."""
     application = names.application_id(job.job_id, job.round)
     found = set()
-    for path in home.settings.journal.glob("*.json"):
-        with suppress(FileNotFoundError):  # it just ended
-            entry = json.loads(path.read_text())
-            if (entry["workflow_id"], entry["activity_type"]) == (application, names.APPLY_EFFECT):
-                found.add(entry["attempt"])
+    for _, text in look_at(home.settings.journal.glob("*.json"), Path.read_text):
+        entry = json.loads(text)
+        if (entry["workflow_id"], entry["activity_type"]) == (application, names.APPLY_EFFECT):
+            found.add(entry["attempt"])
     return found

@@ -30,6 +30,7 @@ from perdure.contracts.names import JobId
 from perdure.runtime.codec import converter_for
 from perdure.runtime.forgery import MissingKey
 from perdure.runtime.payload_keys import PayloadKeys, key_id
+from tests.support.files import look_at
 from tests.support.installation import Installation, wait_until
 from tests.support.outside import ANNOUNCE
 
@@ -223,17 +224,8 @@ def answering(client: Client, workflow_id: str, activity_id: str, token: bytes =
     return by_id.with_context(context)
 
 
-def _text_of(path: Path) -> str:
-    """An entry's text; empty when the worker has just taken it away."""
-    try:
-        return path.read_text()
-    except FileNotFoundError:
-        return ""
-
-
 def token_of(home: Installation, workflow_id: str, activity_id: str) -> bytes:
     """The task token of an activity in flight. It holds only names and numbers: whoever knows those can write it."""
-    texts = [_text_of(path) for path in home.settings.journal.glob("*.json")]
-    entries = [json.loads(text) for text in texts if text]
+    entries = [json.loads(text) for _, text in look_at(home.settings.journal.glob("*.json"), Path.read_text)]
     found = [entry for entry in entries if (entry["workflow_id"], entry["activity_id"]) == (workflow_id, activity_id)]
     return base64.b64decode(found[-1]["token"])

@@ -24,6 +24,7 @@ from perdure.runtime.control import Status, _signal_holder, down, status, up
 from perdure.runtime.state import State, is_running, lock_holder, process_name, read_state, take_lock, write_state
 from perdure.settings import Settings
 from tests.runtime.waiting import is_alive, wait_gone, wait_until
+from tests.support.files import look_at
 
 COMMAND = [sys.executable, "-P", str(Path(__file__).with_name("supervised.py"))]
 UpTo = Callable[..., Status]
@@ -63,8 +64,8 @@ def test_up_brings_everything_up_and_down_leaves_nothing(settings: Settings, sta
 def test_what_is_written_is_for_the_owner_only(settings: Settings, start: UpTo) -> None:
     """The data folder and everything in it can be read by its owner only."""
     start()
-    for path in (settings.data, *settings.data.rglob("*")):
-        assert path.stat().st_mode & 0o077 == 0, path
+    for path, seen in look_at((settings.data, *settings.data.rglob("*")), Path.stat):
+        assert seen.st_mode & 0o077 == 0, path
 
 
 def test_second_up_finds_the_first(settings: Settings, start: UpTo) -> None:
