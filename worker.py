@@ -53,7 +53,7 @@ from perdure.rules.registry import default_rules
 from perdure.runtime.connect import connect
 from perdure.runtime.doorkeeper import Doorkeeper
 from perdure.runtime.imports import Late
-from perdure.runtime.journal import JournalInterceptor, fail_predecessors
+from perdure.runtime.journal import JournalInterceptor, fail_predecessors, fail_returned
 from perdure.runtime.renderer import Renderer
 from perdure.runtime.workflow_runner import SandboxRunner
 from perdure.scratch import sweep_scratch
@@ -198,6 +198,7 @@ def build_worker(client: Client, settings: Settings, ledger: Ledger, renderer: R
         task_queue=names.QUEUE,
         activities=build_activities(client, settings, ledger, renderer),
         **how,
+        build_id=names.CODE_GENERATION,  # else the SDK reads and hashes every module that is loaded, at each start
         sticky_queue_schedule_to_start_timeout=timedelta(seconds=1),
         max_heartbeat_throttle_interval=timedelta(seconds=1),
         graceful_shutdown_timeout=timedelta(seconds=10),
@@ -247,6 +248,7 @@ async def run(settings: Settings, ready: Callable[[], None] = lambda: None) -> N
             async with build_worker(client, settings, ledger, renderer):
                 ready()
                 if alone:  # may take long where much was left, and hinders nobody at work
+                    await fail_returned(client, settings.journal)
                     await asyncio.to_thread(sweep_scratch)
                 with suppress(TimeoutError):
                     await asyncio.wait_for(stop.wait(), _SETTLING_SECONDS)
