@@ -37,6 +37,7 @@ from activities.ledger import Decisions, LedgerActivities
 from activities.memory import ThreadMemory
 from activities.models import ModelActivities, ModelLoop
 from activities.plans import PlanActivities
+from activities.preflight import Preflight
 from activities.rules import RuleActivities, StageTools
 from activities.summaries import SummaryActivities
 from activities.tools import ToolActivities
@@ -139,7 +140,7 @@ def build_activities(
         drafts,
         *_agents_rooms(settings, desk, tools, drafts, gates, sandbox),
         PlanActivities(tools, effects, undo, settings.workspaces),
-        EffectActivities(ledger, blobs, decisions, effects, applier),
+        EffectActivities(ledger, blobs, decisions, effects, applier, Preflight(tools, drafts).find_red),
         HistoryActivities(client, ledger, blobs),
         ClaimActivities(client),
         FireActivities(client, Schedules(ledger.database), blobs, decisions),

@@ -10,14 +10,24 @@ from contextlib import contextmanager
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
-from activities.deeds import NOT_AS_PROMISED, Deed, outcome_of
+from activities.backward import Backward
+from activities.deeds import Deed, outcome_of
 from activities.ledger import Decisions
 from activities.parking import Verdict, judge_parked, parking_of
+from activities.pausing import Pauses
 from activities.running import again_later, made, until_stored
 from activities.turns import StillTaken, Turns
-from perdure.contracts.application import EffectInput, EffectOutcome, EffectState, Receipt
+from perdure.contracts.application import (
+    NOT_AS_PROMISED,
+    NOT_DONE,
+    EffectInput,
+    EffectOutcome,
+    EffectState,
+    Receipt,
+    is_pause,
+)
 from perdure.contracts.base import JsonDict
-from perdure.contracts.plan import Inverse, Plan, PlannedEffect, read_plan
+from perdure.contracts.plan import Plan, PlannedEffect, read_plan
 from perdure.effects.after import find_problems_after
 from perdure.effects.base import Blobs, Effect, EffectContext, Found, Probe, settle_of
 from perdure.errors import EffectFailed, EffectNotBegun, EffectUnknown, EffectWaiting, LookFailed, Refused
@@ -61,6 +71,8 @@ class Applier:
         self._scratch = scratch
         self._secrets = secrets
         self._turns = Turns(locks)
+        self._pauses = Pauses(ledger, decisions)
+        self._backward = Backward(ledger)
 
     def find_drift(self, plan: Plan, application_id: str) -> list[str]:
         """Preconditions that do not hold, one sentence each; reads only. Effects already begun are not asked.
@@ -116,17 +128,23 @@ class Applier:
             return outcome_of(question, planned, prior.state, prior.detail)
         if question.direction == "do" and (behind := self._first_behind(question)) is not None:
             return EffectOutcome(index=behind, state="refused", detail=f"how effect {behind + 1} ended is not written")
+        if question.direction == "do" and (why := self._pauses.find(question, plan, prior, self._look)):
+            return outcome_of(question, planned, "paused", why)
         inverse, target = planned.inverse, plan.envelope.lock or planned.target
         if question.direction == "undo":
-            reason = self._why_not_undo(question, plan, inverse)
+            reason = self._backward.why_not(question, plan, inverse)
             if reason is not None:
                 return EffectOutcome(index=question.index, direction="undo", state=reason[0], detail=reason[1])
-            assert inverse.body is not None  # _why_not_undo has looked
+            assert inverse.body is not None  # why_not has looked
             deed = Deed(question, planned, self._effects[inverse.kind], inverse.body, target)
         else:
             deed = Deed(question, planned, self._effects[planned.kind], planned.body, target)
         with self._target(deed, prior):
             return self._attempt(deed, prior)
+
+    def _look(self, planned: PlannedEffect) -> Probe:
+        with self._context(planned, None) as context:
+            return self._effects[planned.kind].probe(planned.body, context)
 
     def _first_behind(self, question: EffectInput) -> int | None:
         """The first effect before this one that has no final end in the ledger."""
@@ -136,38 +154,7 @@ class Applier:
 
     def find_left(self, application_id: str, plan: Plan) -> list[int]:
         """Effects of ours that are done, would have to be taken back, and were not."""
-        rows = {(row.index, row.direction): row for row in self._ledger.intents(application_id=application_id)}
-        left = []
-        for index, planned in enumerate(plan.effects):
-            forward, back = rows.get((index, "do")), rows.get((index, "undo"))
-            is_done = forward is not None and forward.state == "done" and not planned.inverse.none_needed
-            if is_done and (back is None or back.state not in ("done", "already")):
-                left.append(index)
-        return left
-
-    def _why_not_undo(self, question: EffectInput, plan: Plan, inverse: Inverse) -> tuple[EffectState, str] | None:
-        """Why there is nothing to take back, or why it cannot be; ``None`` when it must be taken back."""
-        forward = self._ledger.intent(question.application_id, question.index, "do")
-        if forward is not None and not forward.is_final:
-            return "failed", f"nobody knows what became of it ({forward.state})"
-        if forward is None or forward.state != "done":
-            return "already", "never happened by us: nothing to take back"
-        if inverse.none_needed:
-            return "already", f"nothing to take back: {inverse.none_needed}"
-        if inverse.body is None:
-            return "failed", f"cannot be undone: {inverse.irreversible}"
-        if inverse.only_before_irreversible and self._is_final_after(question, plan):
-            return "failed", "stays: a later irreversible effect of this plan is done"
-        return None
-
-    def _is_final_after(self, question: EffectInput, plan: Plan) -> bool:
-        later = range(question.index + 1, len(plan.effects))
-        return any(
-            plan.effects[index].inverse.irreversible
-            and (row := self._ledger.intent(question.application_id, index, "do")) is not None
-            and row.state == "done"
-            for index in later
-        )
+        return self._backward.find_left(application_id, plan)
 
     def _attempt(self, deed: Deed, prior: IntentRow | None) -> EffectOutcome:
         with self._context(deed.planned, deed) as context:
@@ -222,6 +209,8 @@ class Applier:
             refused = self._ask_to_begin(deed, prior)
             if refused is not None:
                 return refused
+        if self._must_pause(deed):
+            return self._unknown(deed, Probe(Found.not_done, f"{NOT_DONE}not possible now: {detail}"))
         return self._finish(deed, "failed", f"not possible any more: {detail}", {})
 
     def _settle_prior(self, deed: Deed, prior: IntentRow, context: EffectContext) -> EffectOutcome | None:
@@ -229,7 +218,13 @@ class Applier:
         question = deed.question
         resolution = self._decisions.resolution(question.application_id, question.index, question.direction)
         if resolution is not None and resolution.answer == "stop":
-            return self._finish(deed, "stopped", f"{resolution.by} said stop", {})
+            return self._stop(deed, prior, f"{resolution.by} said stop")
+        if (
+            prior.state == "unknown"
+            and is_pause(prior.detail)
+            and (by := self._decisions.cancelled_by(question.job_id))
+        ):
+            return self._stop(deed, prior, f"cancelled by {by}")
         if resolution is not None and resolution.answer == "done":
             return self._finish(deed, "done", f"{resolution.by} said it is done", {})
         if self._parks(deed) and (prior.state != "unknown" or resolution is not None):
@@ -244,6 +239,12 @@ class Applier:
             return None
         # What was once in doubt stays so until somebody answers; a stray wake-up changes nothing.
         return self._unknown(deed, probe)
+
+    def _stop(self, deed: Deed, prior: IntentRow, why: str) -> EffectOutcome:
+        """Go no further. What is known to have happened is taken back with the others."""
+        if prior.detail.startswith(NOT_AS_PROMISED):
+            return self._finish(deed, "done", f"{NOT_AS_PROMISED}{why}", {})
+        return self._finish(deed, "stopped", why, {})
 
     @staticmethod
     def _await_settling(deed: Deed, prior: IntentRow) -> None:
@@ -271,8 +272,8 @@ class Applier:
         proven = isinstance(error, EffectNotBegun) or (
             probe.found is Found.not_done and (isinstance(error, EffectFailed) or not settle_of(deed.effect, deed.body))
         )
-        if proven and not isinstance(error, EffectUnknown) and not self._must_pause(deed):
-            return self._finish(deed, "failed", str(error), {})
+        if proven and not isinstance(error, EffectUnknown):
+            return self._fail(deed, str(error))
         return self._unknown(deed, Probe(probe.found, f"{error} · {probe.detail}"))
 
     @staticmethod
@@ -294,9 +295,15 @@ class Applier:
             return self._verify(deed, context, {}, verdict.detail)
         if verdict.step == "wait":
             return deed.outcome("waiting", verdict.detail)
-        if verdict.step == "failed" and self._must_pause(deed):
-            return self._unknown(deed, Probe(Found.not_done, verdict.detail))
+        if verdict.step == "failed":
+            return self._fail(deed, verdict.detail)
         return self._finish(deed, verdict.step, verdict.detail, {})
+
+    def _fail(self, deed: Deed, detail: str) -> EffectOutcome:
+        """It was tried and is proven not done."""
+        if self._must_pause(deed):
+            return self._unknown(deed, Probe(Found.not_done, NOT_DONE + detail))
+        return self._finish(deed, "failed", detail, {})
 
     @staticmethod
     def _must_pause(deed: Deed) -> bool:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 from dataclasses import dataclass
 
-from perdure.contracts.application import EffectInput, EffectOutcome
+from perdure.contracts.application import NOT_AS_PROMISED, EffectInput, EffectOutcome, is_pause
 from perdure.contracts.base import JsonDict
 from perdure.contracts.names import JobId
 from perdure.contracts.plan import PlannedEffect
@@ -68,10 +68,6 @@ class Deed:
         return outcome_of(self.question, self.planned, state, detail)
 
 
-NOT_AS_PROMISED = "done, but not as promised: "
-"""How the end of an effect begins in the ledger that happened and is taken back all the same."""
-
-
 def outcome_of(question: EffectInput, planned: PlannedEffect, state: str, detail: str) -> EffectOutcome:
     """The answer about one effect; ``detail`` is named after it and kept short."""
     return EffectOutcome.model_validate(
@@ -81,6 +77,7 @@ def outcome_of(question: EffectInput, planned: PlannedEffect, state: str, detail
             "state": state,
             "detail": f"{planned.id}: {detail}"[:400] if detail else "",
             "on_failure": planned.on_failure,
+            "is_pause": state == "unknown" and is_pause(detail),
             "verified": state != "done" or not detail.startswith(NOT_AS_PROMISED) or planned.on_failure == "report",
         }
     )

@@ -9,7 +9,7 @@ from temporalio import activity
 
 from activities.applying import Applier
 from activities.ledger import Decisions
-from activities.running import in_thread
+from activities.running import again_later, in_thread
 from perdure.contracts import names
 from perdure.contracts.application import (
     ApplicationStanding,
@@ -26,7 +26,7 @@ from perdure.contracts.plan import Plan, read_plan
 from perdure.effects.base import Blobs, Effect
 from perdure.errors import LookFailed, Refused
 from perdure.store.ledger import Ledger
-from perdure.store.rows import OpenEnd
+from perdure.store.rows import OpenEnd, TargetBusy
 
 
 class EffectActivities:
@@ -39,8 +39,10 @@ class EffectActivities:
         decisions: Decisions,
         effects: Mapping[str, Effect],
         applier: Applier,
+        preflight: Callable[[Plan], list[str]] = lambda _plan: [],
         now: Callable[[], datetime] = lambda: datetime.now(UTC),
     ) -> None:
+        self._preflight = preflight
         self._now = now
         self._ledger = ledger
         self._blobs = blobs
@@ -69,7 +71,10 @@ class EffectActivities:
         note = NoteInput(job_id=question.job_id, step=0, phase=JobPhase.applying)
         self._ledger.note_job(note, workflow_id=question.application_id, at=now)
         try:
-            drift = self._applier.find_drift(plan, question.application_id)
+            self._take_lock(question, plan)
+            drift = self._find_red(question, plan) or self._applier.find_drift(plan, question.application_id)
+        except Refused as refusal:
+            return OpenApplicationResult(state="refused", detail=refusal.message[:500])
         except LookFailed:
             if by := self._decisions.cancelled_by(question.job_id):
                 return OpenApplicationResult(state="refused", detail=f"cancelled by {by}")
@@ -79,6 +84,26 @@ class EffectActivities:
         return OpenApplicationResult(
             state="ready", attempt_limits=[effect.attempt_limit_seconds for effect in plan.effects]
         )
+
+    def _take_lock(self, question: OpenApplicationInput, plan: Plan) -> None:
+        """Take the target that the template locks, before anything is looked at: what is seen then stays so.
+
+        Raises:
+            Refused: cancelled or withdrawn meanwhile.
+            ApplicationError: another application holds it; tried again.
+        """
+        if not plan.envelope.lock:
+            return
+        try:
+            self._ledger.take_target(question.application_id, question.digest, plan.envelope.lock, at=self._now())
+        except TargetBusy as busy:
+            raise again_later(busy.message, "TargetBusy") from busy
+
+    def _find_red(self, question: OpenApplicationInput, plan: Plan) -> list[str]:
+        """What of the preflight does not hold any more; nothing is asked once an effect was begun."""
+        if self._ledger.intents(application_id=question.application_id):
+            return []
+        return self._preflight(plan)
 
     def _confirm(self, question: OpenApplicationInput, plan: Plan, now: datetime) -> None:
         """Today's word on a decided plan. Raises ``Refused``: withdrawn meanwhile, a key taken away, other code."""

@@ -76,6 +76,10 @@ class Decisions:
         signed = self._ledger.resolution(application_id, index, direction)
         return signed.decision if signed is not None and verify(signed, self._public_keys()) else None
 
+    def may_go_on(self, digest: str, index: int) -> bool:
+        """Whether a person has said go on before one effect of a plan, verified."""
+        return any(word.kind == "go_on" and word.effect == index for word in self.on_plan(digest))
+
     def cancel(self, job_id: str) -> Decision | None:
         """A person's verified word that a job is to stop."""
         return next((decision for decision in self.on_job(job_id) if decision.kind == "cancel"), None)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import shutil
 import tempfile
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -23,6 +23,7 @@ from perdure.contracts.plan import (
     After,
     Envelope,
     FileChange,
+    Forecast,
     Inverse,
     PlannedEffect,
     ReviewRule,
@@ -34,7 +35,8 @@ from perdure.contracts.plan import (
 from perdure.contracts.template import ApplyStep
 from perdure.contracts.template_review import Review
 from perdure.effects.after import plan_after, seconds_after, ways_after
-from perdure.effects.base import Effect, EffectContext, EffectDraft, EffectRequest, Found
+from perdure.effects.base import SECRET_MARK, Effect, EffectContext, EffectDraft, EffectRequest, Found
+from perdure.effects.forecast import foresee
 from perdure.errors import Refused, UserError
 from perdure.policy.for_each import read_items
 from perdure.policy.review_rules import pinned_rule
@@ -79,7 +81,15 @@ class PlanActivities:
         if not effects:
             return PlanResult(summary="Nothing to apply: every step was left out.")
         rule = review_rule(reader)
-        return self._store(reader, self._envelope(reader, rule, _title(reader), skipped), effects)
+        envelope = self._envelope(reader, rule, _title(reader), skipped)
+        return self._store(reader, envelope.model_copy(update={"forecasts": self._foresee(reader, effects)}), effects)
+
+    def _foresee(self, reader: JobReader, effects: list[PlannedEffect]) -> list[Forecast]:
+        """What each step would do. With a draft the diff says it, and later steps need what earlier ones make."""
+        if reader.template.draft is not None:
+            return []
+        looks = [(self._effects[planned.kind], planned) for planned in effects]
+        return foresee(looks, lambda one: _reading(self._tools, reader, self._scratch, one.ways_out))
 
     def _plan_effects(self, reader: JobReader) -> tuple[list[PlannedEffect], list[str]]:
         done = self._done_ids(reader)
@@ -90,6 +100,9 @@ class PlanActivities:
             if identifier in done or not reader.render(part.when, each):
                 continue
             effect = self._plan_one(reader, part, identifier, each, earlier)
+            # Between steps: before the first of a plan its approval has just been given.
+            paused_before = not planned or any(one.id.startswith(f"{part.id}.") for one in planned)
+            effect = effect.model_copy(update={"pause": part.pause and not paused_before})
             planned.append(effect)
             earlier.append((effect.kind, effect.body))
         return planned, findings
@@ -101,7 +114,7 @@ class PlanActivities:
         """
         for planned in effects:
             kind = self._effects[planned.kind]
-            with _reading(self._tools, reader, self._scratch) as context:
+            with _reading(self._tools, reader, self._scratch, planned.ways_out) as context:
                 is_done = kind.probe(planned.body, context).found is Found.done
                 drift = [] if is_done else kind.check(planned.body, context)
             if drift:
@@ -145,7 +158,7 @@ class PlanActivities:
     ) -> Envelope:
         step, spec = reader.step, reader.spec
         draft = reader.results["draft"]
-        verdicts = [Verdict.model_validate(verdict) for verdict in reader.results["verify"].values()]
+        verdicts = _verdicts(reader)
         notes = [step.note] if step.note else []
         return Envelope(
             job_id=step.job_id,
@@ -231,6 +244,14 @@ def _planned(part: ApplyStep, identifier: str, kind: Effect, draft: EffectDraft,
     )
 
 
+def _verdicts(reader: JobReader) -> list[Verdict]:
+    """What the checks said. Without a draft they are about the world, which may change until the first effect."""
+    verdicts = [Verdict.model_validate(verdict) for verdict in reader.results["verify"].values()]
+    if not verdicts or reader.template.draft is not None or reader.step.parts:
+        return verdicts  # nor for the rest of a plan: its own first steps may have changed what was checked
+    return [verdict.model_copy(update={"again": verdict.status == "passed"}) for verdict in verdicts]
+
+
 def _analysis(reader: JobReader) -> list[Any]:
     return [value for value in reader.results["analyze"].values() if isinstance(value, dict)]
 
@@ -256,10 +277,13 @@ def _settles(reader: JobReader) -> list[Settled]:
 
 
 @contextmanager
-def _reading(tools: StageTools, reader: JobReader, folder: Path) -> Iterator[EffectContext]:
+def _reading(
+    tools: StageTools, reader: JobReader, folder: Path, ways_out: Sequence[str] = ()
+) -> Iterator[EffectContext]:
     scratch = Path(tempfile.mkdtemp(prefix="planning-", dir=made(folder)))
     try:
         runner = GroupRunner(scratch / "planning.lock", lambda _pgid, _boot: None)
-        yield EffectContext(blobs=tools.blobs, scratch=scratch, runner=runner, now=reader.step.at)
+        secrets = tools.secrets([way for way in ways_out if way.startswith(SECRET_MARK)])
+        yield EffectContext(blobs=tools.blobs, scratch=scratch, runner=runner, now=reader.step.at, secrets=secrets)
     finally:
         shutil.rmtree(scratch, ignore_errors=True)

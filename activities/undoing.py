@@ -78,6 +78,7 @@ def _inverted(planned: PlannedEffect, inverse: Inverse) -> PlannedEffect:
             "requires": [],
             "inverse": again,
             "on_failure": "undo_all",
+            "pause": False,
             # What settles runs again; what the step looked for is what is taken away now.
             "after": planned.after and planned.after.model_copy(update={"run": [], "http": ""}),
         }

@@ -200,12 +200,9 @@ class Client:
         """Say something to the agent at work on a job, pause it, turn its dial, give it more; return the job's agents.
 
         Whoever asked for the job may, and whoever may decide; the dial is lowered by anybody who may see the job.
-
-        Raises:
-            Conflict: no agent works on it.
+        ``resume`` without an agent lets a plan go on that waits. Raises ``Conflict``: nobody would hear it.
         """
         job = await asyncio.to_thread(self.ledger.job, ref)
-        await asyncio.to_thread(self.steerer.check, principal, job, request)
         await self.steerer.steer(principal, job, request)
         return await asyncio.to_thread(self.steerer.views, job.job_id)
 

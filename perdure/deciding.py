@@ -14,6 +14,7 @@ from perdure.contracts.http import CancelRequest, DecideRequest, JobView, Resolv
 from perdure.contracts.job import JobPhase, Poke
 from perdure.contracts.plan import Plan
 from perdure.errors import Conflict, NotFound, PerdureError, SetupError, UserError
+from perdure.going_on import find_pause
 from perdure.people import TodayOf, as_today
 from perdure.policy.authorize import Principal, refuse_agent
 from perdure.policy.gates import GATE_KINDS
@@ -87,6 +88,15 @@ class Decider:
         about = {"digest": request.digest, "effect": request.effect, "answer": request.answer}
         await self._say(principal, job, request, kind="resolve", comment=request.comment, **about)
 
+    async def go_on(self, principal: Principal, job: JobView, request: SteerRequest) -> None:
+        """Let an application go on that waits for a person between two steps, or at one that failed.
+
+        Raises:
+            Conflict: it waits for nothing of the kind, or nobody knows what became of the step.
+        """
+        said = await asyncio.to_thread(find_pause, self._ledger, self._reader, job)
+        await self._say(principal, job, request, comment=request.text, **said)
+
     async def cancel(self, principal: Principal, job: JobView, request: CancelRequest) -> None:
         """Ask a job to stop at its next boundary."""
         await self._say(principal, job, request, kind="cancel", comment=request.comment)
@@ -132,9 +142,9 @@ class Decider:
         return self._key
 
     async def look(self, job_id: str) -> None:
-        """Make an application that waits for somebody outside look at once; one that does not wait is not disturbed."""
+        """Make an application that waits for somebody look at once; one that does not wait is not disturbed."""
         job = await asyncio.to_thread(self._ledger.job, job_id)
-        if job.phase is JobPhase.waiting_for_merge:
+        if job.phase in (JobPhase.waiting_for_merge, JobPhase.paused):
             await self._poke(names.application_id(job.job_id, job.round), Poke(about="look"))
 
     async def retell(self) -> int:
@@ -227,7 +237,7 @@ class Decider:
             await self._tell_agents(decision)
         elif decision.kind == "standing":
             await self._tell_askers(decision)
-        elif decision.kind == "resolve":
+        elif decision.kind in ("resolve", "go_on"):
             row = await asyncio.to_thread(self._ledger.plan, decision.digest)
             application = names.application_id(decision.job_id, row.round)
             appliers = (application, f"{application}/undo")

@@ -13,7 +13,7 @@ from perdure.store.ledger import Ledger
 _MOST = 1000
 """Open jobs that are looked at, newest first."""
 
-_APPLYING = (JobPhase.applying, JobPhase.unknown, JobPhase.waiting_for_merge, JobPhase.undoing)
+_APPLYING = (JobPhase.applying, JobPhase.unknown, JobPhase.waiting_for_merge, JobPhase.paused, JobPhase.undoing)
 
 
 async def recover(ledger: Ledger, messenger: Messenger) -> int:

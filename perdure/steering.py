@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 from collections import Counter
 from collections.abc import Sequence
@@ -131,7 +132,12 @@ class Steerer:
         return AgentSpec.model_validate(self._blobs.get_json(row.spec))
 
     async def steer(self, principal: Principal, job: JobView, request: SteerRequest) -> None:
-        """Record a checked word and wake the agent."""
+        """Check and record a word, and wake the agent; without one ``resume`` is said to the job's plan."""
+        if request.kind == "resume" and not await asyncio.to_thread(self._ledger.open_agents, job.job_id):
+            authorize(principal, "decide")
+            await self._decider.go_on(principal, job, request)
+            return
+        await asyncio.to_thread(self.check, principal, job, request)
         await self._decider.steer(principal, job, request)
 
 

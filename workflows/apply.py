@@ -27,7 +27,10 @@ _LOOK_FIRST, _LOOK_LONGEST = timedelta(seconds=2), timedelta(minutes=10)
 """Between two looks at an effect that somebody outside has to finish; the pause doubles until somebody pokes."""
 
 _LONGEST = timedelta(hours=24)
-"""For an effect whose limit was not told here: its command has one of its own, and a dead worker misses heartbeats."""
+"""For an effect whose limit was not told here: its command has one of its own, and a dead worker misses heartbeats.
+
+So has each command of a preflight, which is run again when the application is opened.
+"""
 
 _MARGIN = timedelta(seconds=60)
 """Beside an effect's own limit: waiting for its lock, probing, verifying, writing the receipt."""
@@ -93,7 +96,7 @@ class ApplyWorkflow:
     async def _open(self) -> OpenApplicationResult:
         question = OpenApplicationInput.model_validate({**self._key(), "ref": self._application.ref})
         try:
-            opened = await call(names.OPEN_APPLICATION, question, OpenApplicationResult, limit=timedelta(minutes=5))
+            opened = await call(names.OPEN_APPLICATION, question, OpenApplicationResult, limit=_LONGEST)
         except ActivityError as error:  # its plan is gone or was changed: it is frozen again
             return OpenApplicationResult(state="refused", detail=cause_of(error)[:500])
         self._limits = list(opened.attempt_limits)
@@ -115,11 +118,13 @@ class ApplyWorkflow:
             if outcome.state == "waiting":
                 await self._park(outcome.detail)
                 continue
-            if self._waits_for and outcome.state != "unknown":
+            waits_for_person = outcome.state in ("unknown", "paused")
+            if self._waits_for and not waits_for_person:
                 await self._stop_waiting()
-            if outcome.state != "unknown":
+            if not waits_for_person:
                 return outcome
-            await self._note(JobPhase.unknown, outcome.detail)
+            is_known = outcome.state == "paused" or outcome.is_pause
+            await self._note(JobPhase.paused if is_known else JobPhase.unknown, outcome.detail)
             await workflow.wait_condition(lambda: self._poked)
             self._poked = False
             await self._note(JobPhase.applying if direction == "do" else JobPhase.undoing, "")

@@ -14,6 +14,8 @@ def say_end(paper: Paper, door: Door, job: JobView) -> int:
     """Write the last line for a job that rests; return the exit code for it."""
     if job.phase is JobPhase.unknown:
         _say_unknown(paper, door, job)
+    elif job.phase is JobPhase.paused:
+        _say_paused(paper, job)
     elif job.phase is JobPhase.waiting_for_merge:
         _say_parked(paper, job)
     elif job.phase is JobPhase.done and job.template == "undo":
@@ -71,6 +73,12 @@ def _say_unknown(paper: Paper, door: Door, job: JobView) -> None:
         if view.state == "unknown":
             answers = f"perdure resolve {job.number} {number} --done | --not-done | --stop"
             paper.line("    ", (answers, "hint"), f"   {view.effect.summary}")
+
+
+def _say_paused(paper: Paper, job: JobView) -> None:
+    paper.line("  ", ("‖ ", "warn"), f"Paused, over restarts too. {job.summary}".rstrip())
+    go_on, stop = f"perdure resume {job.number}", f"perdure cancel {job.number}"
+    paper.line("    Go on: ", (go_on, "hint"), "   Stop and take back what was applied: ", (stop, "hint"))
 
 
 def _say_parked(paper: Paper, job: JobView) -> None:

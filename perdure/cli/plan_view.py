@@ -8,7 +8,7 @@ from typing import Any
 
 from perdure.cli.door import Door
 from perdure.cli.paper import Paper, Row, Span, cut, joined
-from perdure.cli.words import EFFECTS, VERDICTS, counted, deadline
+from perdure.cli.words import EFFECTS, VERDICTS, WOULD, counted, deadline
 from perdure.contracts.http import EffectView, Review
 from perdure.contracts.plan import After, Inverse
 
@@ -20,6 +20,9 @@ _HEAD_COLUMNS = 160
 
 _LONG_VALUE = 200
 """A value in an effect's body from this length on is set on lines of its own."""
+
+
+_ON_FAILURE = {"pause": "a person says how it goes on", "report": "it is said at the end, and nothing is undone"}
 
 
 def print_plan(paper: Paper, review: Review) -> None:
@@ -98,7 +101,9 @@ def way_back(inverse: Inverse) -> Span:
 def _effect_row(number: int, view: EffectView) -> Row:
     effect = view.effect
     row: list[Span] = [(str(number), "title"), effect.kind, effect.summary, way_back(effect.inverse)]
-    return [*row, _state(view)] if view.state else row
+    if view.state:
+        return [*row, _state(view)]
+    return [*row, WOULD[view.would]] if view.would else row
 
 
 def _state(view: EffectView) -> Span:
@@ -109,6 +114,14 @@ def _state(view: EffectView) -> Span:
 
 def _remarks(review: Review) -> Iterator[Row]:
     yield from _loud(review)
+    for view in review.effects:
+        if view.would == "unknown" and not view.state:
+            yield [
+                ("? ", "bad"),
+                (f"{view.effect.id}: nobody can tell what it would change: {view.would_detail}", "warn"),
+            ]
+    for place in _on_worker(review):
+        yield [("! ", "warn"), (f"{place} on the worker itself, not in the sandbox", "warn")]
     for text in review.hazards:
         yield [("! ", "warn"), (text, "warn")]
     for verdict in review.verdicts:
@@ -118,6 +131,16 @@ def _remarks(review: Review) -> Iterator[Row]:
         yield [("– ", "dim"), text]
     for one in review.settles:
         yield [("– ", "dim"), f"An approval also settles {one.name} = {one.value}: {one.because}."]
+
+
+def _on_worker(review: Review) -> Iterator[str]:
+    """What runs outside of the sandbox."""
+    for view in review.effects:
+        after = view.effect.after
+        if view.effect.kind == "shell.run" and view.effect.runs_on == "worker":
+            yield f"{view.effect.id} runs"
+        elif after is not None and after.on_worker and (after.settle or after.run):
+            yield f"{view.effect.id} runs what comes after it"
 
 
 def _loud(review: Review) -> Iterator[Row]:
@@ -152,10 +175,16 @@ def _effects(paper: Paper, review: Review) -> Iterator[str]:
         state: list[Span] = ["   ", _state(view)] if view.state else []
         yield paper.paint("  ", (f"{number} {effect.kind}", "title"), f"  {effect.summary}", *state)
         yield paper.paint("    ", way_back(effect.inverse))
+        if view.would:
+            yield paper.paint("    ", WOULD[view.would], f" when the plan was made: {view.would_detail}")
         for condition in effect.requires:
             yield paper.paint("    only if ", condition)
         if effect.runs_on == "worker" and effect.kind == "shell.run":
             yield paper.paint(("    runs on the worker itself, not in the sandbox", "warn"))
+        if effect.pause:
+            yield paper.paint(("    waits for `perdure resume` before it begins", "warn"))
+        if effect.on_failure != "undo_all":
+            yield paper.paint("    if it fails: ", _ON_FAILURE[effect.on_failure])
         for told in _after(effect.after):
             yield paper.paint("    then ", told)
         for way in effect.ways_out:

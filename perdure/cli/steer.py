@@ -52,11 +52,20 @@ def pause(session: Session, job: str, passphrase_stdin: bool) -> int:
     return send_word(session, job, "pause", "", passphrase_stdin)
 
 
-@command("resume", examples=[("perdure resume 3", "the agent goes on where it was")])
+@command(
+    "resume",
+    examples=[
+        ("perdure resume 3", "the agent goes on where it was; a plan with its next step, or the one that failed"),
+    ],
+)
 @click.argument("job")
 @passphrase_option
 def resume(session: Session, job: str, passphrase_stdin: bool) -> int:
-    """Let a paused agent go on."""
+    """Let a paused agent go on, or a plan that waits between two steps or at one that failed.
+
+    A step that failed is looked at first, and tried again when it did not happen; the steps before it must still be as
+    they were left. `perdure cancel` takes back what was applied instead.
+    """
     return send_word(session, job, "resume", "", passphrase_stdin)
 
 

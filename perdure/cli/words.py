@@ -65,6 +65,13 @@ EFFECTS: dict[str, Span] = {
 }
 """Mark of an effect, by its state."""
 
+WOULD: dict[str, Span] = {
+    "change": ("~ changes", "hunk"),
+    "nothing": ("= no change", "dim"),
+    "unknown": ("? unknown", "bad"),
+}
+"""What a step would do, as it was seen when the plan was made. What cannot be told is never drawn as fine."""
+
 WORKING: dict[JobPhase, str] = {
     JobPhase.queued: "queued",
     JobPhase.gathering: "gather",

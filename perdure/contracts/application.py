@@ -8,10 +8,22 @@ from perdure.contracts.base import BlobRef, Contract, Digest, JsonDict
 
 Direction = Literal["do", "undo"]
 
-EffectState = Literal["done", "already", "drift", "refused", "failed", "unknown", "stopped", "waiting"]
+EffectState = Literal["done", "already", "drift", "refused", "failed", "unknown", "stopped", "waiting", "paused"]
 """done: happened, verified · already: it was so before we began · drift: its precondition no longer holds, not begun ·
 refused: the ledger said no, not begun · failed: tried, proven not done · unknown: nobody can tell · stopped: a person
-said stop · waiting: begun, and somebody outside has to finish it (nothing is written; ask again)."""
+said stop · waiting: begun, and somebody outside has to finish it (nothing is written; ask again) · paused: not begun,
+a person says go on (nothing is written; ask again)."""
+
+NOT_AS_PROMISED = "done, but not as promised: "
+"""How the end of an effect begins in the ledger that happened, although not all is well."""
+
+NOT_DONE = "it did not happen, and a person says how it goes on: "
+"""How an effect's state begins in the ledger that failed under ``on_failure: pause``. Its fate is known."""
+
+
+def is_pause(detail: str) -> bool:
+    """Whether an effect that is ``unknown`` in the ledger only waits for a person, while its fate is known."""
+    return detail.startswith((NOT_DONE, NOT_AS_PROMISED))
 
 
 ApplicationEnd = Literal["applied", "drift", "refused", "undone", "stuck", "cancelled"]
@@ -60,6 +72,8 @@ class EffectOutcome(Contract):
     on_failure: Literal["undo_all", "pause", "report"] = "undo_all"
     verified: bool = True
     """False with ``done``: it happened, but the end state is not as promised; it is taken back with the others."""
+    is_pause: bool = False
+    """With ``unknown``: its fate is known, and a person says how it goes on."""
 
 
 class ApplyResult(Contract):

@@ -12,11 +12,11 @@ DecisionKind = Literal[
     "approve", "reject", "request_changes", "withdraw", "cancel", "resolve", "trust", "schedule",
     "say", "interrupt", "amend", "rewind", "pause", "resume", "dial", "more",
     "standing", "revoke",
-    "break_glass", "delegate", "undelegate",
+    "break_glass", "delegate", "undelegate", "go_on",
 ]  # fmt: skip
 """The second line steers an agent: what is said, the dial's new place or what is given more stands in ``comment``.
 In the third a :class:`StandingScope`, or a :class:`Revocation`, stands there as JSON; in a ``delegate`` a
-:class:`Delegation`, in an ``undelegate`` the id of one.
+:class:`Delegation`, in an ``undelegate`` the id of one. ``go_on``: before an effect that waits for that word.
 
 Of ``schedule`` the digest names a stored :class:`~perdure.contracts.schedules.ScheduleWord`.
 """
@@ -93,7 +93,7 @@ class Decision(Contract):
     edits: BlobRef | None = None
     """With ``request_changes``: an :class:`Edits` blob."""
     effect: int | None = None
-    """With ``resolve``: which effect of the plan, from 0."""
+    """With ``resolve`` and ``go_on``: which effect of the plan, from 0."""
     answer: Literal["", "done", "not_done", "stop"] = ""
     """With ``resolve``."""
 

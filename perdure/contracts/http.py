@@ -92,6 +92,9 @@ class EffectView(Contract):
     state: str = ""
     """Empty: not begun. Else ``intent``, or an ``EffectState``, or ``undone``."""
     detail: str = ""
+    would: Literal["", "change", "nothing", "unknown"] = ""
+    """What it would do, seen when the plan was made; ``unknown`` is never fine. Empty: a draft's diff shows it."""
+    would_detail: str = ""
 
 
 GateState = Literal[

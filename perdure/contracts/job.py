@@ -27,6 +27,7 @@ class JobPhase(StrEnum):
     waiting_for_merge = "waiting_for_merge"
     """A request to a protected branch is open; the application looks now and then whether it is merged."""
     paused = "paused"
+    """An agent, or a plan between two steps or at one that failed: `perdure resume`."""
     undoing = "undoing"
     done = "done"
     """Applied, or planned with --plan."""

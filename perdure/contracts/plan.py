@@ -89,6 +89,8 @@ class PlannedEffect(Contract):
     """Hosts it may reach and names of secrets it gets, for the reviewer."""
     attempt_limit_seconds: int = 600
     on_failure: OnFailure = "undo_all"
+    pause: bool = False
+    """Not begun before a person says go on, when the steps before are done."""
     after: After | None = None
 
     def digest(self) -> str:
@@ -106,6 +108,8 @@ class Verdict(Contract):
     log: BlobRef | None = None
     baseline: Literal["", "passed", "failed"] = ""
     """The same check on the untouched base; empty when it was not asked for."""
+    again: bool = False
+    """Part of a preflight: it is asked again just before the first effect, and red stops there."""
 
 
 class ApprovalRule(Contract):
@@ -162,6 +166,17 @@ class Settled(Contract):
     """The evidence: "so it was in 4 of the last 4 releases that such changes decided"."""
 
 
+class Forecast(Contract):
+    """What one step would do, as it was seen when the plan was made."""
+
+    effect: str
+    """The planned effect's id."""
+    would: Literal["change", "nothing", "unknown"]
+    """nothing: all is as it would leave it · unknown: it cannot be told, which is never as good as "nothing"."""
+    detail: str = ""
+    """What was seen, one line."""
+
+
 class Envelope(Contract):
     """Everything about a plan that is not its effects."""
 
@@ -177,6 +192,8 @@ class Envelope(Contract):
     rule: ReviewRule
     policy_version: int = 1
     verdicts: list[Verdict] = []
+    forecasts: list[Forecast] = []
+    """One for each effect, in their order; empty where a draft's diff shows what changes."""
     findings: list[str] = []
     """Things a reviewer should know: "the tests were red before", "an optional source failed"."""
     lock: str = ""

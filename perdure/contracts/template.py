@@ -202,6 +202,8 @@ class ApplyStep(Part):
     verify: StepVerify | None = None
     """Once it is done; when not all is well, ``on_failure`` says what comes."""
     on_failure: Literal["undo_all", "pause", "report"] = "undo_all"
+    pause: bool = Field(default=False, strict=True)
+    """Begun only once a person says go on (``perdure resume``); of ``for_each`` before its first item."""
     runs_on: Literal["", "sandbox", "worker"] = ""
     """Empty: as the template says."""
     attempt_limit: Duration = timedelta(minutes=10)

@@ -168,6 +168,9 @@ def _check_steps(template: Template) -> Iterator[Problem]:
         if step.id in seen:
             yield ("apply", position, "id"), f"Two apply steps are called {step.id!r}; each needs an id of its own."
         seen.add(step.id)
+        if step.pause and position == 0:
+            text = "`pause` waits between steps, and this is the first: the review stands before it. Leave it out."
+            yield ("apply", position, "pause"), text
         undo = step.undo
         if isinstance(undo, str) and undo != "none_needed" and not has_expression(undo):
             yield ("apply", position, "undo"), f"undo is {undo!r}; expected none_needed, a command or fields."

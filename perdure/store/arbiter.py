@@ -27,6 +27,13 @@ NOT_BEGUN = ("already", "drift", "refused", "stopped")
 GOES_ON = ("done", "already", "failed")
 """How the effects before may have ended when the next one starts; ``failed`` under ``on_failure: report``."""
 
+_WAY_ON = {
+    "unknown": " says what to look at, `perdure resolve` answers, `perdure cancel` takes it back",
+    "paused": " says what it waits for, `perdure resume` goes on, `perdure cancel` takes it back",
+    "waiting_for_merge": " says what it waits for, `perdure cancel` takes it back",
+}
+"""What lets a parked holder go on, by its phase: its lock is let go of with it, and by nothing else."""
+
 
 def begin_effect(connection: Connection, begin: BeginEffect, at: datetime) -> IntentRow:
     """Write the intent of one effect, or count one more attempt of it, when every rule allows it.
@@ -45,13 +52,27 @@ def begin_effect(connection: Connection, begin: BeginEffect, at: datetime) -> In
         _refuse_forward(connection, begin, job, earlier)
     else:
         _refuse_backward(begin, earlier)
-    _take_target(connection, begin, at)
+    _hold(connection, f"{_name(begin)} may not start", begin.target, permit, at)
     spend_permit(connection, permit, begin.thread, at)
     if found is None:
         _write_intent(connection, begin, at)
     else:
         intents.count_attempt(connection, found, at)
     return intents.get_intent(connection, begin.application_id, begin.index, begin.direction)
+
+
+def take_target(connection: Connection, application_id: str, digest: str, target: str, at: datetime) -> None:
+    """Take the target of a whole plan for its application, before its first effect; a no-op when it is ours already.
+
+    Raises:
+        Refused: nobody permitted this application, or its job was cancelled. ``TargetBusy``: another one holds it.
+    """
+    what = f"Plan {digest[:8]} may not start"
+    permit = find_permit(connection, digest)
+    if permit is None or permit.application_id != application_id or permit.closed:
+        raise Refused(f"{what}: {application_id} has no permit for it.")
+    _refuse_cancelled(what, job_row(connection, permit.job_id))
+    _hold(connection, what, target, permit, at)
 
 
 def finish_effect(connection: Connection, receipt: Receipt, ref: BlobRef, at: datetime) -> None:
@@ -189,8 +210,7 @@ def _refuse_ended(connection: Connection, begin: BeginEffect, found: IntentRow |
 
 def _refuse_forward(connection: Connection, begin: BeginEffect, job: Any, earlier: list[IntentRow]) -> None:
     what = f"{_name(begin)} may not start"
-    if job.cancelled_by:
-        raise Refused(f"{what}: job {job.number} was cancelled by {job.cancelled_by}.")
+    _refuse_cancelled(what, job)
     if is_final(job):
         raise Refused(f"{what}: job {job.number} has ended as {job.phase!r}.")
     if begin.irreversible and has_open_agent(connection, begin.job_id) and undelivered(connection, begin.job_id):
@@ -201,6 +221,11 @@ def _refuse_forward(connection: Connection, begin: BeginEffect, job: Any, earlie
     for index in range(begin.index):
         if ends.get(index) not in GOES_ON:
             raise Refused(f"{what}: effect {index + 1} before it is {ends.get(index, 'not begun')!r}.")
+
+
+def _refuse_cancelled(what: str, job: Any) -> None:
+    if job.cancelled_by:
+        raise Refused(f"{what}: job {job.number} was cancelled by {job.cancelled_by}.")
 
 
 def _refuse_backward(begin: BeginEffect, earlier: list[IntentRow]) -> None:
@@ -214,17 +239,19 @@ def _refuse_backward(begin: BeginEffect, earlier: list[IntentRow]) -> None:
             raise Refused(f"{what}: effect {row.index + 1} ({row.direction}) after it is {row.state!r}; newest first.")
 
 
-def _take_target(connection: Connection, begin: BeginEffect, at: datetime) -> None:
+def _hold(connection: Connection, what: str, target: str, permit: PermitRow, at: datetime) -> None:
+    """Lock a target for an application; ``what`` may not start is said where another one holds it."""
     locks = schema.target_locks
-    holder = connection.execute(select(locks).where(locks.c.target == begin.target)).one_or_none()
+    holder = connection.execute(select(locks).where(locks.c.target == target)).one_or_none()
     if holder is None:
-        values = {"target": begin.target, "application_id": begin.application_id, "job_id": begin.job_id}
+        values = {"target": target, "application_id": permit.application_id, "job_id": permit.job_id}
         connection.execute(insert(locks).values(**values, taken_at=time_text(at)))
-    elif holder.application_id != begin.application_id:
+    elif holder.application_id != permit.application_id:
         other = job_row(connection, holder.job_id)
         raise TargetBusy(
-            f"{_name(begin)} may not start: {begin.target} is held by {other.thread}/{other.sequence} since "
-            f"{holder.taken_at}. It is free once that job is applied or taken back: `perdure show {other.number}`."
+            f"{what}: {target} is held by {other.thread}/{other.sequence} ({other.phase.replace('_', ' ')}) since "
+            f"{holder.taken_at}. It is free once that job is applied or taken back: `perdure show {other.number}`"
+            f"{_WAY_ON.get(other.phase, '')}."
         )
 
 

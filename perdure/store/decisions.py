@@ -142,6 +142,8 @@ def _check(connection: Connection, decision: Decision, job: Row[Any], at: dateti
         _check_standing(decision, plan, str(job.thread), at)
     elif decision.kind == "resolve":
         _check_resolve(connection, decision)
+    elif decision.kind == "go_on":
+        _check_go_on(connection, decision, plan, job)
     elif decision.kind == "withdraw":
         permits.refuse_late_withdrawal(connection, plan, decision.by)
     elif plan.state != OPEN:
@@ -203,6 +205,14 @@ def _check_resolve(connection: Connection, decision: Decision) -> None:
         raise NotFound(f"{what} was never begun; there is nothing to resolve.")
     if "unknown" not in states:
         raise Conflict(f"{what} is not in doubt (it is {states[-1]!r}); there is nothing to resolve.")
+
+
+def _check_go_on(connection: Connection, decision: Decision, plan: PlanRow, job: Row[Any]) -> None:
+    permit = permits.find_permit(connection, plan.digest)
+    if decision.effect is None or not 0 <= decision.effect < plan.effects:
+        raise UserError(f"A word to go on names an effect of the plan, from 0 to {plan.effects - 1}.")
+    if permit is None or permit.closed or is_final(job):
+        raise Conflict(f"Plan {plan.digest[:8]} is not being applied; nothing of it waits for a word to go on.")
 
 
 def insert_decision(

@@ -283,6 +283,11 @@ class Ledger:
         with self.database.write() as connection:
             return arbiter.begin_effect(connection, begin, at)
 
+    def take_target(self, application_id: str, digest: str, target: str, *, at: datetime) -> None:
+        """Lock a whole plan's target; see :func:`arbiter.take_target`. Raises ``Refused`` (``TargetBusy``)."""
+        with self.database.write() as connection:
+            arbiter.take_target(connection, application_id, digest, target, at)
+
     def intent(self, application_id: str, index: int, direction: Direction) -> IntentRow | None:
         """Return one effect's intent, ``None`` when it was never begun."""
         with self.database.read() as connection:
@@ -302,9 +307,7 @@ class Ledger:
         """Write how an effect ended; a no-op when it is written that it ended so.
 
         ``unknown`` may still become another end. Without an intent only already, drift, refused and stopped are taken.
-
-        Raises:
-            Conflict: it has another end already, or no intent.
+        Raises ``Conflict``: it has another end already, or no intent.
         """
         with self.database.write() as connection:
             arbiter.finish_effect(connection, receipt, ref, at)
@@ -321,9 +324,7 @@ class Ledger:
     def close_application(self, close: CloseApplicationInput, *, at: datetime) -> None:
         """Release the application's targets and write its end; a no-op when it ended so before.
 
-        Raises:
-            Conflict: it ended otherwise, or was never permitted.
-            OpenEnd: a ``Conflict``; the end of an effect is not written.
+        Raises ``Conflict``: it ended otherwise, or was never permitted; ``OpenEnd``: an effect's end is not written.
         """
         with self.database.write() as connection:
             arbiter.close_application(connection, close, at)

@@ -69,7 +69,7 @@ def build_review(
         rule=envelope.rule,
         requester=envelope.requester,
         authors=envelope.authors,
-        effects=[show_effect(effect, digest, index, intents) for index, effect in enumerate(plan.effects)],
+        effects=_show_effects(plan, digest, intents),
         verdicts=envelope.verdicts,
         findings=envelope.findings,
         settles=envelope.settles,
@@ -94,6 +94,16 @@ def changes_of(plan: Plan) -> list[FileChange]:
     fields = FileChange.model_fields
     beside = [FileChange.model_validate({name: body[name] for name in fields if name in body}) for body in written]
     return [*plan.envelope.changes, *beside]
+
+
+def _show_effects(plan: Plan, digest: str, intents: Sequence[Intent]) -> list[EffectView]:
+    """Each effect with its fate and what it would do."""
+    seen = {forecast.effect: forecast for forecast in plan.envelope.forecasts}
+    views = [show_effect(effect, digest, index, intents) for index, effect in enumerate(plan.effects)]
+    return [
+        view.model_copy(update={"would": one.would, "would_detail": one.detail}) if one else view
+        for view, one in ((view, seen.get(view.effect.id)) for view in views)
+    ]
 
 
 def show_effect(effect: PlannedEffect, digest: str, index: int, intents: Sequence[Intent]) -> EffectView:
@@ -146,6 +156,7 @@ def _compare_envelopes(before: Plan, after: Plan) -> Iterator[str]:
         ("finding", old.findings, new.findings),
         ("author", old.authors, new.authors),
         ("approval", _approvals(before), _approvals(after)),
+        ("step", _forecasts(old), _forecasts(new)),
         ("check", _verdicts(before), _verdicts(after)),
         ("settled by an approval", _settled(old), _settled(new)),
     ):
@@ -157,6 +168,15 @@ def _approvals(plan: Plan) -> list[str]:
     rule = plan.envelope.rule
     own = "the requester may approve" if rule.requester_may_approve else "the requester may not approve"
     return [*describe_rule(rule), own]
+
+
+def _forecasts(envelope: Envelope) -> list[str]:
+    words = {
+        "change": "would change something",
+        "nothing": "would change nothing",
+        "unknown": "would do what nobody can tell",
+    }
+    return [f"{one.effect} {words[one.would]}" for one in envelope.forecasts]
 
 
 def _settled(envelope: Envelope) -> list[str]:

@@ -32,11 +32,15 @@ def kinds_of(template: str, *, undone: bool = False) -> list[str]:
     return list(dict.fromkeys(step.effect for step in steps if not (undone and step.irreversible)))
 
 
-def apply_points(kinds: Iterable[str]) -> list[str]:
-    """Kill points while a plan with one effect of each kind is applied."""
+def apply_points(kinds: Iterable[str], *, foreseen: bool = False) -> list[str]:
+    """Kill points while a plan with one effect of each kind is applied.
+
+    ``foreseen``: a plan without a draft, whose steps are looked at once more when it is made.
+    """
     points: list[str] = []
     for position, kind in enumerate(kinds):
-        for call, times in (_EFFECT_CALLS | ({} if position else {"check": 1})).items():
+        for call, once in (_EFFECT_CALLS | ({} if position else {"check": 1})).items():
+            times = once + (foreseen and call in ("check", "probe"))
             points += [f"effect.{call}[{kind}]#{nth}:{when}" for nth in range(1, times + 1) for when in _WHEN]
         points += [f"ledger.{call}[{kind}]#1:{when}" for call in _LEDGER_CALLS_OF_EFFECT for when in _WHEN]
     return points

@@ -76,7 +76,7 @@ def _sweep(points: list[str]) -> list[object]:
     ]
 
 
-@pytest.mark.parametrize("point", _sweep(apply_points(KINDS)))
+@pytest.mark.parametrize("point", _sweep(apply_points(KINDS, foreseen=True)))
 def test_operation_killed_anywhere_is_applied_once(home: Installation, operation: Operation, point: str) -> None:
     """Killed at any step of any effect, the job ends applied and each effect happened once."""
     with home.dying_worker(point):

@@ -7,7 +7,6 @@ from tests.promises.kept import Kept
 PROMISE = "No effect without a declared inverse; irreversible ones are behind an approval."
 
 _ARBITER = "perdure/store/arbiter.py"
-_APPLYING = "activities/applying.py"
 _ON_ARBITER = "tests/store/test_arbiter.py"
 _ON_APPLYING = "tests/activities/test_applying.py"
 
@@ -28,7 +27,7 @@ KEPT: tuple[Kept, ...] = (
     ),
     Kept(
         PROMISE,
-        _APPLYING,
+        "activities/backward.py",
         "        if inverse.only_before_irreversible and self._is_final_after(question, plan):\n",
         "        if False:\n",
         f"{_ON_APPLYING}::test_undo_of_what_a_later_final_effect_rests_on_is_refused",

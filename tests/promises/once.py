@@ -9,6 +9,7 @@ PROMISE = "At most once, and known."
 _ARBITER = "perdure/store/arbiter.py"
 _APPLYING = "activities/applying.py"
 _ON_ARBITER = "tests/store/test_arbiter.py"
+_ON_PAUSING = "tests/activities/test_pausing.py"
 _ON_APPLYING = "tests/activities/test_applying.py"
 
 KEPT: tuple[Kept, ...] = (
@@ -28,7 +29,7 @@ KEPT: tuple[Kept, ...] = (
     ),
     Kept(
         PROMISE,
-        _APPLYING,
+        "activities/backward.py",
         "        if forward is not None and not forward.is_final:\n",
         "        if False:\n",
         f"{_ON_APPLYING}::test_effect_of_unknown_fate_is_not_taken_for_one_that_never_happened",
@@ -64,7 +65,7 @@ KEPT: tuple[Kept, ...] = (
     Kept(
         PROMISE,
         _ARBITER,
-        "    elif holder.application_id != begin.application_id:\n",
+        "    elif holder.application_id != permit.application_id:\n",
         "    elif False:\n",
         f"{_ON_ARBITER}::test_a_target_is_held_until_the_application_closes",
     ),
@@ -109,5 +110,26 @@ KEPT: tuple[Kept, ...] = (
         "[lock_number(name)])\n            return True\n",
         "[0])\n            return True\n",
         "tests/effects/test_sql_execute.py::test_waits_for_the_transaction_of_a_dead_worker",
+    ),
+    Kept(
+        PROMISE,
+        "activities/pausing.py",
+        "            if not self._decisions.may_go_on(question.digest, question.index):\n",
+        "            if False:\n",
+        f"{_ON_PAUSING}::test_step_waits_for_a_word_that_is_signed_for_it",
+    ),
+    Kept(
+        PROMISE,
+        "activities/pausing.py",
+        "            elif found.found in (Found.not_done, Found.foreign):\n",
+        "            elif False:\n",
+        f"{_ON_PAUSING}::test_failed_step_is_not_tried_while_one_before_it_is_lost",
+    ),
+    Kept(
+        PROMISE,
+        _APPLYING,
+        "        if prior.detail.startswith(NOT_AS_PROMISED):\n",
+        "        if False:\n",
+        f"{_ON_PAUSING}::test_stopped_step_that_happened_is_taken_back",
     ),
 )

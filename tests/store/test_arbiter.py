@@ -6,6 +6,7 @@ from datetime import timedelta
 
 import pytest
 
+from perdure.contracts.names import application_id
 from perdure.errors import Conflict, NotFound, Refused
 from perdure.store.ledger import TargetBusy
 from tests.store.ledger_kit import AT, NO_GATE, TARGET
@@ -239,6 +240,22 @@ def test_a_target_is_held_until_the_application_closes(scene, approved):
     assert scene.ledger.permit(other_plan.digest).state == "granted"
     scene.apply(job_id, plan)
     scene.begin(other, other_plan)
+
+
+def test_target_of_a_whole_plan_is_taken_before_its_first_effect(scene, approved):
+    """Who comes second is told who holds it and what lets it go; nobody takes it without a permit."""
+    job_id, plan = approved
+    other, other_plan, _ = scene.approved("two")
+    ours, theirs = application_id(job_id, 1), application_id(other, 1)
+    for _ in range(2):
+        scene.ledger.take_target(ours, plan.digest, "orders", at=AT)
+    with pytest.raises(TargetBusy, match="releases/1") as busy:
+        scene.ledger.take_target(theirs, other_plan.digest, "orders", at=AT)
+    assert "perdure show" in busy.value.message
+    with pytest.raises(Refused, match="no permit"):
+        scene.ledger.take_target(theirs, plan.digest, "else", at=AT)
+    scene.close(job_id, plan, "refused")
+    scene.ledger.take_target(theirs, other_plan.digest, "orders", at=AT)
 
 
 def test_an_application_may_hold_several_targets(scene, approved):
