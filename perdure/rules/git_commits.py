@@ -111,15 +111,13 @@ def decode_message(data: bytes, encoding: bytes = b"") -> str:
 
     NUL bytes and lone surrogates, which JSON and terminals choke on, are replaced too.
     """
-    for name in (_codec_name(encoding), "utf-8"):
-        try:
-            text = data.decode(name) if name else None
-        except (UnicodeError, LookupError, ValueError):
-            continue
-        if text is not None:
-            break
-    else:
-        text = data.decode("utf-8", "replace")
+    name = _codec_name(encoding) if encoding else ""
+    try:
+        text = data.decode(name) if name else None
+    except (UnicodeError, LookupError, ValueError):
+        text = None
+    if text is None:
+        return data.decode("utf-8", "replace").replace("\0", "\ufffd")  # which never gives a lone surrogate
     return text.replace("\0", "\ufffd").encode("utf-8", "replace").decode("utf-8")
 
 

@@ -34,7 +34,7 @@ _KNOWN_EXTENSIONS = frozenset(
 _SHARED = ("refs/heads/", "refs/tags/", "refs/remotes/")
 """Refs that all work trees of a repository share."""
 
-_EMPTY_TREE = {
+EMPTY_TREE = {
     "sha1": "4b825dc642cb6eb9a060e54bf8d69288fbee4904",
     "sha256": "6ef19b41225c5369f1c104d45d8d85efa9b057b53b14b4b9b939dd74decc5321",
 }
@@ -200,7 +200,7 @@ class Repository:
             self.copy_index(view)
             env = {"GIT_WORK_TREE": str(self.work_tree)}
             run_git(view, "update-index", "-q", "--refresh", env=env, cwd=self.work_tree, codes=(0, 1))
-            base = self.resolve("HEAD") or _EMPTY_TREE[self.object_format]
+            base = self.resolve("HEAD") or EMPTY_TREE[self.object_format]
             args = ("diff-index", "--name-only", "-z", "--no-ext-diff", "--no-textconv", "--no-renames")
             out = run_git(view, *args, "--ignore-submodules=dirty", base, "--", env=env, cwd=self.work_tree)
         return sorted(path.decode("utf-8", "surrogateescape") for path in out.split(b"\0") if path)

@@ -64,6 +64,8 @@ def read_entries(release: JsonDict) -> list[Entry]:
 
 def clean_text(text: str) -> str:
     """Drop control characters (an escape sequence has no place in a changelog) and outer blanks; keep lines."""
+    if text.isprintable():  # nearly every text, and there may be hundreds of thousands: one line, no controls
+        return text.strip()
     lines = [_CONTROLS.sub(" ", line).rstrip() for line in text.replace("\r\n", "\n").split("\n")]
     return "\n".join(lines).strip()
 

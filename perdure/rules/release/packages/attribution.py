@@ -3,17 +3,14 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from perdure.contracts.base import path_text
 from perdure.rules.git_commits import Commit
 from perdure.rules.release.conventional import parse_conventional
 from perdure.rules.release.entries import clean_text
 from perdure.rules.release.packages.model import Package
-from perdure.workspace.git import Repository
 
-_BATCH = 4000
 _SHOWN = 5
 BOTH, PATH_ALONE, OTHER_SCOPE = "path and scope", "path", "path, against its scope"
 
@@ -28,42 +25,22 @@ class Attribution:
     """Commits whose scope names the package although they change nothing in it: not counted."""
 
 
-def read_changed_paths(repository: Repository, ids: Sequence[str]) -> dict[str, list[str]]:
-    """Return the paths that each commit changes; merges change nothing of their own."""
-    changed: dict[str, list[str]] = {}
-    for start in range(0, len(ids), _BATCH):
-        asked = "".join(f"{name}\n" for name in ids[start : start + _BATCH]).encode()
-        args = ("diff-tree", "--stdin", "-r", "--root", "--name-only", "-z", "--no-renames", "--format=%x01%H")
-        said = repository.read(*args, stdin=asked)
-        for part in said.split(b"\x01")[1:]:
-            name, _, rest = part.partition(b"\0")
-            changed[name.decode("ascii").strip()] = [
-                path_text(path.lstrip(b"\n")) for path in rest.split(b"\0") if path
-            ]
-    return changed
-
-
-def find_owner(path: str, folders: Iterable[str]) -> str | None:
-    """Return the deepest of ``folders`` that holds a path; ``None`` when none does. The root (empty) holds all."""
-    known = folders if isinstance(folders, frozenset) else frozenset(folders)
-    parts = path.split("/")[:-1]
-    found = ("/".join(parts[:length]) for length in range(len(parts), -1, -1))
-    return next((folder for folder in found if folder in known), None)
-
-
 def attribute(
-    commits: Sequence[Commit], changed: Mapping[str, Sequence[str]], packages: Sequence[Package]
+    commits: Sequence[Commit], changed: Mapping[str, Collection[str]], packages: Sequence[Package]
 ) -> dict[str, Attribution]:
-    """Return what counts for each package, by its path, of commits newest first."""
-    folders = frozenset(package.path for package in packages)
+    """Return what counts for each package, by its path, of commits newest first.
+
+    ``changed``: the paths of the packages that a commit changes, by its id.
+    """
+    folders = {package.path for package in packages}
     scopes = _scopes(packages)
     by: dict[str, dict[str, str]] = {folder: {} for folder in folders}
     alone: dict[str, list[str]] = {folder: [] for folder in folders}
     for commit in commits:
         named = {scopes[scope] for scope in read_scopes(commit) if scope in scopes}
-        owners = {find_owner(path, folders) for path in changed.get(commit.id, ())} - {None}
-        for owner in owners & folders:
-            by[str(owner)][commit.id] = BOTH if owner in named else OTHER_SCOPE if named - owners else PATH_ALONE
+        owners = set(changed.get(commit.id, ()))
+        for owner in owners:
+            by[owner][commit.id] = BOTH if owner in named else OTHER_SCOPE if named - owners else PATH_ALONE
         for folder in named - owners:
             alone[folder].append(commit.id)
     return {folder: Attribution(by[folder], alone[folder]) for folder in folders}

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from typing import Any
 
 from perdure.contracts.decisions import Edits
@@ -15,7 +14,8 @@ from perdure.rules.release.packages.releasing import Releasing
 
 def give_ids(entries: Sequence[Entry], identifier: str) -> list[Entry]:
     """Return the entries of one package with ids of their own: ``a41c9e0:core``."""
-    return [replace(entry, id=f"{entry.id}:{identifier}") for entry in entries]
+    # Not `replace`: it takes four times as long, and a long history has a hundred thousand entries.
+    return [Entry(**(vars(entry) | {"id": f"{entry.id}:{identifier}"})) for entry in entries]
 
 
 def read_versions(words: Sequence[Any] | None, packages: Sequence[Releasing]) -> dict[str, str]:

@@ -6,7 +6,8 @@ from collections.abc import Mapping, Sequence
 
 from perdure.rules.git_commits import Commit, read_listed
 from perdure.rules.release.last_release import LastRelease
-from perdure.rules.release.packages.attribution import Attribution, attribute, read_changed_paths
+from perdure.rules.release.packages.attribution import Attribution, attribute
+from perdure.rules.release.packages.changed import find_changed_packages
 from perdure.rules.release.packages.model import Package
 from perdure.workspace.git import Repository
 
@@ -17,8 +18,7 @@ def read_history(
     """Return (commits that count for some package, newest first; what counts for each package, by its path).
 
     Every package has a range of its own: what its last release reaches is not in it. Of a package without a release
-    only the commits beneath its folder are looked at: to read what each commit of a long history changes costs more
-    than everything else (13 s of CPU for 40,000 commits, 4 s so; measured 2026-12).
+    only the commits beneath its folder are looked at: to read all commits of a long history costs more than the rest.
     """
     order = repository.read("rev-list", "--topo-order", head).decode("ascii").split()
     ranges = {base: _range(repository, head, base) for base in {one.commit for one in last.values()} if base}
@@ -28,7 +28,7 @@ def read_history(
     wanted = beneath.union(*ranges.values())
     ranges[""] = wanted
     listed = [name for name in order if name in wanted]
-    changed = read_changed_paths(repository, listed)
+    changed = find_changed_packages(repository, listed, {one.path for one in packages})
     every = read_listed(repository, listed)
     found = attribute(every, changed, packages)
     cut = {
