@@ -6,7 +6,7 @@ import pytest
 
 from perdure.rules.git_commits import Commit
 from perdure.rules.release.commit_entries import read_commit_entries
-from perdure.rules.release.habits import Habits, PastRelease, habits_from_json, learn_habits
+from perdure.rules.release.habits import Habit, Habits, PastRelease, habits_from_json, learn_habits
 from perdure.rules.release.versions import Bump
 from tests.rules.kit import ReleaseRun, make_repository, save, tag
 from tests.support.repositories import git
@@ -75,6 +75,32 @@ def test_quiet_releases_are_made_where_they_were_made_before() -> None:
     habits = learn_habits([released("docs: earlier words")])
     entries, _ = read_commit_entries(quiet, habits)
     assert [(entry.section, entry.bump) for entry in entries] == [("Other", "patch")] * 2
+
+
+def test_a_feature_of_the_pipeline_is_a_patch() -> None:
+    """One whose scope says CI or delivery moves no minor version, and a finding says why; settings may differ."""
+    habits = learn_habits([released("feat: x", step="minor")] * 4)
+    entries, findings = read_commit_entries([commit("feat(cd): publish there"), commit("chore: z")], habits)
+    assert [entry.bump for entry in entries] == ["patch"]
+    assert findings[0].startswith("Counts as a patch, because its scope names what builds and delivers the project")
+    (entry,), _ = read_commit_entries([commit("feat(ci)!: z")], habits)
+    assert entry.bump == "major"
+    told = Habits({"feat": Habit("minor", 0, 0, "tool.toml", is_rule=True)})
+    (entry,), findings = read_commit_entries([commit("feat(cd): publish there")], told)
+    assert (entry.bump, findings) == ("minor", ["feat counts as minor, not patch: tool.toml."])
+
+
+def test_a_feature_of_the_pipeline_teaches_nothing_about_features() -> None:
+    """Releases of the pipeline's features are a habit of that scope alone."""
+    assert learn_habits([released("feat(cd): x"), released("feat(cd): y")]).steps.keys() == {"feat(cd)"}
+
+
+def test_releases_of_pipeline_repairs_alone_are_quiet_ones() -> None:
+    """Whoever releases for the pipeline's sake does so again for a chore; a release tool's own rule tells nothing."""
+    past = [released("fix(cd): use cp")]
+    assert learn_habits(past).quiet == 1
+    assert learn_habits(past, types={"fix"}).quiet == 0
+    assert learn_habits([released("fix(cd): x", "fix(app): y")]).quiet == 0
 
 
 def test_what_a_project_lists_itself_is_listed() -> None:

@@ -18,7 +18,8 @@ from perdure.rules.release.bump import (
     suggest_version,
 )
 from perdure.rules.release.edits import Edited
-from perdure.rules.release.entries import Entry
+from perdure.rules.release.entries import Entry, clean_text
+from perdure.rules.release.named import find_named
 from perdure.rules.release.tags import TagForm
 from perdure.rules.release.versions import VersionScheme
 
@@ -82,19 +83,38 @@ def find_release_as(commits: Sequence[Commit]) -> list[Wish]:
     return []
 
 
+def find_announced(commits: Sequence[Commit], numbers: Numbering, entries: Sequence[Entry]) -> list[Wish]:
+    """Return the version that the range announces to its readers, as a list of at most one; none of a pre-release."""
+    found = None if numbers.pre else find_named(commits, numbers.last, numbers.scheme)
+    if found is None or not entries:
+        return []
+    version, commit = found
+    other = numbers.suggest(entries).version
+    if other == version:
+        return []
+    told = f'{version} is announced by {commit.short} ("{clean_text(commit.subject)}")'
+    return [Wish(version, f"{told}; by its changes it would be {other}", commit.short, is_person=False)]
+
+
 def choose_version(
-    edited: Edited, given: str, commits: Sequence[Commit], numbers: Numbering, remembered: Sequence[Wish] = ()
+    edited: Edited,
+    given: str,
+    commits: Sequence[Commit],
+    numbers: Numbering,
+    remembered: Sequence[Wish] = (),
+    announced: Sequence[Wish] = (),
 ) -> tuple[Suggestion, list[str]]:
     """Return the version to release and findings: a wish that breaks a rule is named, and the next one is tried.
 
-    A reviewer's word goes before the one ``given`` with the job, then what is ``remembered``, then a commit's wish.
+    A reviewer's word goes before the one ``given`` with the job, then what is ``remembered``, then a commit's wish,
+    then what is ``announced``.
 
     Raises:
         UserError: the version ``given`` with the job, or the proposed one, breaks a rule.
     """
     wishes = [Wish(edited.version, f"{edited.version} was chosen by {edited.version_by}", edited.version_by)]
     findings: list[str] = []
-    for wish in [*wishes, *([] if given else [*remembered, *find_release_as(commits)])]:
+    for wish in [*wishes, *([] if given else [*remembered, *find_release_as(commits), *announced])]:
         problem = _find_problem(wish, numbers)
         if wish.version and not problem:
             return numbers.say_chosen(wish.reason, wish.version), findings

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from perdure.rules.git_commits import Commit
-from perdure.rules.release.commit_signals import Signal, follows_convention, read_signals
+from perdure.rules.release.commit_signals import Reading, Signal, follows_convention, read_signals
 from perdure.rules.release.commit_types import LISTED, UNSEEN, is_shipped
 from perdure.rules.release.entries import Entry, clean_text
 from perdure.rules.release.habits import Habit, Habits
@@ -16,21 +16,23 @@ _SHOWN = 5
 _NO_HABITS = Habits()
 
 
-def read_commit_entries(commits: Sequence[Commit], habits: Habits = _NO_HABITS) -> tuple[list[Entry], list[str]]:
+def read_commit_entries(
+    commits: Sequence[Commit], habits: Habits = _NO_HABITS, reading: Reading | None = None
+) -> tuple[list[Entry], list[str]]:
     """Return (entries, findings) of ``commits`` (newest first): merges, release commits and undone changes left out.
 
     Prose is listed under "Other" only where most commits follow no convention; elsewhere it is named as a finding.
     Where nothing is to be listed so, what reaches users unseen is: prose, ``refactor``, ``build``, dependencies; and
-    the rest as well when the project has made such releases before.
+    the rest as well when the project has made such releases before. ``reading`` remembers commits of other packages.
     """
-    signals, cancelled = read_signals(commits, habits.types)
+    signals, cancelled = read_signals(commits, habits.types, reading)
     left, signals = _leave_out(signals, habits)
     speaks = follows_convention(signals)
     entries = [entry for signal in signals if (entry := _write(signal, habits, lists_prose=not speaks))]
     prose = [signal for signal in signals if signal.typed is None] if speaks else []
     if not entries:
         return merge_same(_list_quiet(signals, habits)), cancelled.uncertain + left
-    return merge_same(entries), cancelled.uncertain + left + _name_habits(signals, habits) + _name_prose(prose)
+    return merge_same(entries), cancelled.uncertain + left + _tell(signals, habits) + _name_prose(prose)
 
 
 def merge_same(entries: Sequence[Entry]) -> list[Entry]:
@@ -58,7 +60,7 @@ def _write(signal: Signal, habits: Habits, *, lists_prose: bool) -> Entry | None
     found = habits.find(signal)
     rule = found[1].told if found and found[1].is_rule else ""
     entry = _make(signal, _find_section(signal, step), text, step)
-    return replace(entry, rule=rule, breaking=entry.breaking or (bool(rule) and step == "major"))
+    return replace(entry, rule=rule, breaking=entry.breaking or step == "major") if rule else entry
 
 
 def _find_section(signal: Signal, step: Bump) -> str:
@@ -118,6 +120,17 @@ def _make(signal: Signal, section: str, text: str, bump: Bump) -> Entry:
     )
 
 
+def _tell(signals: Sequence[Signal], habits: Habits) -> list[str]:
+    """Say what gave another step than the type alone would have."""
+    pipeline = [one for one in signals if one.is_pipeline and not habits.find(one) and one.plain_step != one.step]
+    return _name_habits(signals, habits) + _name_pipeline(pipeline)
+
+
+def _name_pipeline(signals: Sequence[Signal]) -> list[str]:
+    why = "Counts as a patch, because its scope names what builds and delivers the project, not the project"
+    return [f"{why}: {_show(signals)}."] if signals else []
+
+
 def _name_habits(signals: Sequence[Signal], habits: Habits) -> list[str]:
     """Say which habits gave another step than the type alone would have."""
     used: dict[str, tuple[Habit, Bump | None]] = {}
@@ -131,8 +144,9 @@ def _name_habits(signals: Sequence[Signal], habits: Habits) -> list[str]:
 
 
 def _name_prose(prose: Sequence[Signal]) -> list[str]:
-    if not prose:
-        return []
-    shown = "; ".join(f"{one.commit.short} {clean_text(one.commit.subject)}" for one in prose[:_SHOWN])
-    more = f" and {len(prose) - _SHOWN} more" if len(prose) > _SHOWN else ""
-    return [f"Not listed, because they follow no convention: {shown}{more}."]
+    return [f"Not listed, because they follow no convention: {_show(prose)}."] if prose else []
+
+
+def _show(signals: Sequence[Signal]) -> str:
+    shown = "; ".join(f"{one.commit.short} {clean_text(one.commit.subject)}" for one in signals[:_SHOWN])
+    return shown + (f" and {len(signals) - _SHOWN} more" if len(signals) > _SHOWN else "")

@@ -7,7 +7,7 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 
 from perdure.rules.git_commits import Commit
-from perdure.rules.release.commit_types import LISTED, is_known
+from perdure.rules.release.commit_types import LISTED, PIPELINE, is_known
 from perdure.rules.release.conventional import ConventionalCommit, parse_conventional
 from perdure.rules.release.gitmoji import split_gitmoji
 from perdure.rules.release.release_commits import is_release_commit
@@ -35,40 +35,69 @@ class Signal:
         """How far it moves the version by its type alone; ``None`` for prose and for types that are not listed.
 
         A bullet is a step on the way to what the subject tells: "feat: add the option" within the repair of something.
-        It is at most a patch, unless it says that something breaks.
+        It is at most a patch, unless it says that something breaks. So is a feature of the pipeline.
         """
+        step = self.plain_step
+        return "patch" if step == "minor" and (self.is_bullet or self.is_pipeline) else step
+
+    @property
+    def plain_step(self) -> Bump | None:
+        """What the convention says of its type, wherever it stands."""
         if self.typed is None:
             return None
         if self.typed.breaking:
             return "major"
-        if self.typed.type not in LISTED:
-            return None
-        return "patch" if self.is_bullet else LISTED[self.typed.type][1]
+        return LISTED[self.typed.type][1] if self.typed.type in LISTED else None
+
+    @property
+    def is_pipeline(self) -> bool:
+        """Whether it changes what builds and delivers the project, by its scope, and breaks nothing."""
+        typed = self.typed
+        return typed is not None and not typed.breaking and typed.type in LISTED and typed.scope.lower() in PIPELINE
 
     @property
     def keys(self) -> tuple[str, ...]:
         """What a project's habits may name it by, the most special first: ``feat(dict)``, ``feat``.
 
-        None for prose and bullets.
+        None for prose and bullets. What a type counts as says nothing of the pipeline's changes of that type.
         """
         if self.typed is None or self.is_bullet:
             return ()
         if self.typed.breaking:
             return ("breaking",)
-        return (f"{self.typed.type}({self.typed.scope})", self.typed.type) if self.typed.scope else (self.typed.type,)
+        special = (f"{self.typed.type}({self.typed.scope})",) if self.typed.scope else ()
+        return special if self.is_pipeline else (*special, self.typed.type)
 
 
-def read_signals(commits: Sequence[Commit], types: Collection[str] = ()) -> tuple[list[Signal], Cancelled]:
+class Reading:
+    """What commits say, each read once however many packages list it. Lives as long as one plan is made."""
+
+    def __init__(self) -> None:
+        self._known: dict[tuple[str, bool, frozenset[str]], tuple[Signal, ...]] = {}
+
+    def read(self, commit: Commit, types: frozenset[str], *, is_revert: bool) -> tuple[Signal, ...]:
+        """Return the changes that a commit tells of; none for one that says nothing."""
+        key = (commit.id, is_revert, types)
+        found = self._known.get(key)
+        if found is None:
+            found = self._known[key] = () if _is_silent(commit) else tuple(_read(commit, types, is_revert=is_revert))
+        return found
+
+
+def read_signals(
+    commits: Sequence[Commit], types: Collection[str] = (), reading: Reading | None = None
+) -> tuple[list[Signal], Cancelled]:
     """Return what ``commits`` (newest first) say, in their order, and what reverts left out.
 
-    ``types`` are known besides the usual ones: those that the project's settings name.
+    ``types`` are known besides the usual ones: those that the project's settings name. ``reading`` remembers what was
+    read for another package.
 
     Merges, release commits, unfinished ones (``fixup!``) and what was undone in the range say nothing.
     """
     cancelled = cancel_reverts(commits)
-    released = set(cancelled.released)
-    told = [commit for commit in commits if commit.id not in cancelled.ids and not _is_silent(commit)]
-    return [signal for commit in told for signal in _read(commit, types, is_revert=commit.id in released)], cancelled
+    released, known, read = set(cancelled.released), frozenset(types), (reading or Reading()).read
+    told = (commit for commit in commits if commit.id not in cancelled.ids)
+    return [signal for one in told for signal in read(one, known, is_revert=one.id in released)], cancelled
 
 
 def follows_convention(signals: Sequence[Signal]) -> bool:

@@ -27,6 +27,9 @@ SHIPPED = frozenset({"refactor", "build", "deps"})
 UNSEEN = frozenset("chore ci doc docs release style test tests wip".split())  # noqa: SIM905
 """Types that do not reach users. A release of nothing else is made only where the project made such ones before."""
 
+PIPELINE = frozenset("ci cd ci/cd ci-cd cicd".split())  # noqa: SIM905
+"""Scopes of changes to what builds and delivers the project: ``feat(cd): publish there too`` is no feature of it."""
+
 _DEPENDENCIES = frozenset({"deps", "dependencies", "deps-prod"})
 
 

@@ -14,6 +14,7 @@ from dataclasses import dataclass, field
 from perdure.contracts.base import JsonDict
 from perdure.rules.git_commits import Commit
 from perdure.rules.release.commit_entries import read_commit_entries
+from perdure.rules.release.commit_signals import Reading
 from perdure.rules.release.entries import Entry, clean_text, find_section
 from perdure.rules.release.habits import Habits
 from perdure.rules.release.versions import Bump
@@ -45,6 +46,8 @@ class Gathered:
     """The package's name as its version files say it; empty when none does."""
     habits: Habits = field(default_factory=Habits)
     """What the project's earlier releases show."""
+    reading: Reading = field(default_factory=Reading)
+    """What the commits say, shared by packages that list the same ones."""
 
 
 @dataclass(frozen=True)
@@ -75,7 +78,7 @@ def from_change_files(gathered: Gathered) -> Collected:
 
 def from_commits(gathered: Gathered) -> Collected:
     """Entries that commit messages give."""
-    return Collected(*read_commit_entries(gathered.commits, gathered.habits))
+    return Collected(*read_commit_entries(gathered.commits, gathered.habits, gathered.reading))
 
 
 def from_hand(gathered: Gathered) -> Collected:

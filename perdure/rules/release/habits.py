@@ -79,8 +79,11 @@ class Habits:
 
     def find(self, signal: Signal) -> tuple[str, Habit] | None:
         """The most special habit about a change; ``None`` when there is none."""
-        found = next(((key, self.steps[key]) for key in _list_keys(signal) if key in self.steps), None)
-        return found if found and (signal.step is not None or found[1].is_rule) else None
+        if not self.steps:
+            return None  # most packages have learnt nothing, and some have 40,000 changes
+        known = ((key, self.steps[key]) for key in _list_keys(signal) if key in self.steps)
+        learnt = signal.keys if signal.step is not None else ()
+        return next(((key, habit) for key, habit in known if habit.is_rule or key in learnt), None)
 
     def step(self, signal: Signal) -> Bump | None:
         """How far a change moves the version in this project; ``None`` when its type is not listed."""
@@ -89,6 +92,8 @@ class Habits:
 
     def find_silent(self, signal: Signal) -> str:
         """Where the project's settings leave a change out; empty when they do not."""
+        if not self.silent:
+            return ""
         for key in _list_keys(signal):
             if key in self.silent or key in self.steps:
                 return self.silent.get(key, "")
@@ -125,7 +130,7 @@ def learn_habits(
     for release in releases:
         signals, _ = read_signals(release.commits, types)
         deciding = _find_deciding(signals)
-        quiet += bool(signals) and not deciding and all(signal.typed is not None for signal in signals)
+        quiet += bool(signals) and all(signal.typed is not None for signal in signals) and not _count(deciding, types)
         for key in _shared_keys(deciding) if release.is_alike else ():
             seen.setdefault(key, []).append(release.step)
     habits = {key: habit for key, steps in seen.items() if (habit := _settle(steps[-_WINDOW:]))}
@@ -151,9 +156,11 @@ def learn_listed(releases: Sequence[PastRelease], changelog: Mapping[str, Sequen
 
 
 def _list_keys(signal: Signal) -> list[str]:
-    """A signal's keys with that of its scope alone, which only settings have, before the type's."""
-    scope = signal.typed.scope if signal.typed and len(signal.keys) > 1 else ""
-    return [*signal.keys[:-1], *([f"*({scope})"] if scope else []), *signal.keys[-1:]]
+    """A signal's keys, and those that only settings have: its scope alone, and the type of the pipeline's changes."""
+    typed = signal.typed
+    if typed is None or not typed.scope or not signal.keys or typed.breaking:
+        return list(signal.keys)
+    return [f"{typed.type}({typed.scope})", f"*({typed.scope})", typed.type]
 
 
 def _describe(signal: Signal) -> str:
@@ -172,6 +179,11 @@ def _find_deciding(signals: Sequence[Signal]) -> list[Signal]:
         return []
     highest = max(steps, key=BUMPS.index)
     return [signal for signal in signals if signal.step == highest]
+
+
+def _count(deciding: Sequence[Signal], types: Collection[str]) -> int:
+    """How many of them users notice. Repairs of the pipeline alone tell of a habit where no tool decided by itself."""
+    return sum(bool(types) or not signal.is_pipeline for signal in deciding)
 
 
 def _shared_keys(signals: Sequence[Signal]) -> set[str]:

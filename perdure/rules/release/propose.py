@@ -12,7 +12,7 @@ from perdure.rules.base import Rule, RuleContext, RuleResult
 from perdure.rules.git_commits import commit_from_json
 from perdure.rules.git_history import NAME as HISTORY
 from perdure.rules.release.bump import Last, Suggestion, ask_to_leave, leaves_initial_development
-from perdure.rules.release.choice import Numbering, choose_version
+from perdure.rules.release.choice import Numbering, choose_version, find_announced
 from perdure.rules.release.concerns import Place
 from perdure.rules.release.edit_checks import find_edit_problems
 from perdure.rules.release.edits import Edited, apply_edits
@@ -71,7 +71,8 @@ def propose_release(arguments: JsonDict, context: RuleContext) -> RuleResult:
     form, pre = parse_tag_form(sources.history["tag_form"]), str(arguments.get("pre") or "")
     numbers = Numbering(last, _list_taken(sources.history), form, scheme, pre)
     given, wishes = str(arguments.get("version") or ""), [recalled.version.wish] if recalled.version else []
-    suggestion, refused = choose_version(edited, given, commits, numbers, wishes)
+    announced = find_announced(commits, numbers, edited.entries)
+    suggestion, refused = choose_version(edited, given, commits, numbers, wishes, announced)
     value = _write_value(sources, scheme, last, edited, suggestion, context.now.date().isoformat())
     value |= {"consumed": find_consumed(gathered), "left": waiting.left, "evidence": situation.evidence}
     value |= {"map": dict(types.lines), "settles": [one.model_dump() for one in types.settles]}

@@ -10,6 +10,7 @@ from perdure.contracts.base import JsonDict
 from perdure.errors import UserError
 from perdure.rules.base import Rule, RuleContext, RuleResult
 from perdure.rules.git_commits import commit_from_json
+from perdure.rules.release.commit_signals import Reading
 from perdure.rules.release.entries import Entry
 from perdure.rules.release.evidence import Gathered, collect_entries, made_id
 from perdure.rules.release.packages.attribution import Attribution, tell_attribution, tell_shared
@@ -123,14 +124,14 @@ def _collect(settling: _Settling) -> list[str]:
     """Give every package that may be released its entries; return findings."""
     findings: list[str] = []
     gathered = settling.gathered
-    every = [commit["id"] for commit in gathered["commits"]]
+    every, reading = [commit["id"] for commit in gathered["commits"]], Reading()
     for one in filter(settling.may_release, settling.packages):
         changes, history = one.facts["changes"], {**one.facts, "repository": gathered["repository"]}
         by_hand = [*gathered["changesets"], *changes["files"]]
         commits = [] if gathered["uses_changesets"] else one.commits
         waiting = leave_out_released(history, changes["changelog"], one.facts["scheme"])
         one.types = settling.words.find_map(one)
-        collected = collect_entries(Gathered(commits, waiting.changelog, by_hand, one.name, one.types.habits))
+        collected = collect_entries(Gathered(commits, waiting.changelog, by_hand, one.name, one.types.habits, reading))
         one.entries, one.waiting = give_ids(collected.entries, one.id), waiting.left
         said = [*changes.get("findings", []), *waiting.findings, *one.types.findings, *collected.findings]
         findings += [f"{one.name}: {finding}" for finding in said]
