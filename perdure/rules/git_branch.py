@@ -11,8 +11,11 @@ from perdure.workspace.refs import full_ref, is_ref, short_ref
 _SHOWN_FILES = 5
 
 
-def find_branch(repository: Repository, name: str) -> tuple[str, str]:
+def find_branch(repository: Repository, name: str, follow: str = "") -> tuple[str, str]:
     """Return (full ref, commit) of the branch to release: ``name``, or the one that HEAD is on.
+
+    ``follow`` names a remote whose branch of that name is taken, as it was fetched last, where ours is only behind it:
+    for plans that leave our branch and its checkout alone.
 
     Raises:
         UserError: HEAD is detached, the branch is not there, or it has no commit yet.
@@ -26,13 +29,33 @@ def find_branch(repository: Repository, name: str) -> tuple[str, str]:
     ref = full_ref("heads", name) if name else head_ref or ""
     commit = repository.resolve(ref)
     if commit is not None:
-        return ref, commit
+        return ref, _follow(repository, ref, commit, follow) if follow else commit
     if ref == head_ref:
         raise UserError(f"Branch {short_ref(ref)!r} of {repository.place} has no commit yet. Commit something first.")
     known = [short_ref(other) for other in list_refs(repository, "refs/heads")]
     near = difflib.get_close_matches(name, known, 1)
     hint = f"Did you mean {near[0]!r}?" if near else f"Known branches: {', '.join(known) or 'none'}."
     raise UserError(f"There is no branch {name!r} in {repository.place}. {hint}")
+
+
+def _follow(repository: Repository, ref: str, commit: str, remote: str) -> str:
+    there = find_fetched(repository, ref, remote)
+    return there if there and reaches(repository, there, commit) else commit
+
+
+def find_fetched(repository: Repository, ref: str, remote: str) -> str | None:
+    """Return where a remote's branch was when it was fetched last; ``None`` when it never was."""
+    fetched = f"refs/remotes/{remote}/{short_ref(ref)}"
+    return repository.resolve(fetched) if is_ref(fetched) else None
+
+
+def reaches(repository: Repository, head: str, commit: str) -> bool:
+    """Whether both are here and ``commit`` is an ancestor of ``head``, or the same."""
+    asked = f"{head}\n{commit}\n".encode()
+    found = repository.read("cat-file", "--batch-check=%(objecttype)", stdin=asked).split(b"\n")
+    if found[:2] != [b"commit", b"commit"]:
+        return False
+    return not repository.read("rev-list", "--max-count=1", commit, f"^{head}").strip()
 
 
 def refuse_unready(repository: Repository) -> None:

@@ -29,7 +29,8 @@ def gather_history(arguments: JsonDict, context: RuleContext) -> RuleResult:
     """Read the branch's commits since its last release tag, newest first, a child before its parents.
 
     ``with``: ``repo``; optional ``path`` (one package), ``tag`` (form, default ``v{version}``), ``scheme``, ``branch``
-    (default: the one checked out) and ``remote``; the last three fall back to the job's inputs.
+    (default: the one checked out), ``remote`` and ``follow`` (a remote: where the branch is only behind its, the plan
+    begins there); scheme and remote fall back to the job's inputs.
 
     Raises:
         UserError: the repository is not ready for a release; the message says what to do.
@@ -38,7 +39,8 @@ def gather_history(arguments: JsonDict, context: RuleContext) -> RuleResult:
     path = package_path(repository, arguments.get("path"))
     form = parse_tag_form(str(arguments.get("tag") or "v{version}"))
     scheme = _pick_scheme(arguments, context)
-    ref, head = find_branch(repository, str(arguments.get("branch") or ""))
+    follow = str(arguments.get("follow") or "")
+    ref, head = find_branch(repository, str(arguments.get("branch") or ""), follow)
     refuse_unready(repository)
     names = list_tags(repository)
     first_version = str(context.inputs.get("version") or "")
@@ -46,7 +48,7 @@ def gather_history(arguments: JsonDict, context: RuleContext) -> RuleResult:
     said = (settings.tag, settings.file)
     last = find_last_release(repository, head, names, form, scheme, starts_anew=bool(first_version), said=said)
     remote = read_remote(repository, str(arguments.get("remote", context.inputs.get("remote", "origin")) or ""))
-    refuse_behind(repository, remote, ref, head)
+    refuse_behind(repository, remote, ref, head, follows=bool(follow), offered=_offer(context))
     refuse_unknown_releases(remote, names, last, form, scheme)
     past = read_past_releases(repository, names, last, form, scheme, path)
     sections = read_past_sections(repository, head, path) if past else {}
@@ -80,11 +82,25 @@ def gather_history(arguments: JsonDict, context: RuleContext) -> RuleResult:
     }
     since = f"since {last.tag}" if last.tag else "and no release yet"
     plural = "" if len(commits) == 1 else "s"
-    findings = [finding for finding in (last.finding, remote.finding) if finding] + [*settings.findings]
+    told = (_tell_followed(repository, ref, head, follow), last.finding, remote.finding)
+    findings = [finding for finding in told if finding] + [*settings.findings]
     if path:
         every = read_commits(repository, head, since=last.commit)
         findings += name_disagreements(repository, head, path, commits, every)
     return RuleResult(value, f"{len(commits)} commit{plural} {since}", findings=findings)
+
+
+def _offer(context: RuleContext) -> str:
+    """The input of the job, where it has that, with which a plan leaves the branch alone."""
+    return "way=pull-request" if "way" in context.inputs else ""
+
+
+def _tell_followed(repository: Repository, ref: str, head: str, follow: str) -> str:
+    ours, branch = repository.resolve(ref) or head, short_ref(ref)
+    if ours == head:
+        return ""
+    place = f"{follow}/{branch} ({head[:7]})"
+    return f"{branch} ({ours[:7]}) is behind {place}: this plan begins there, and your branch and checkout stay."
 
 
 def _find_held(repository: Repository, head: str, last: LastRelease, commits: Sequence[Commit]) -> list[str]:
@@ -110,6 +126,6 @@ RULE = Rule(
     rule_class="source",
     run=gather_history,
     needs=frozenset({"repo"}),
-    takes=frozenset({"path", "tag", "scheme", "branch", "remote"}),
+    takes=frozenset({"path", "tag", "scheme", "branch", "remote", "follow"}),
     about="Commits of a branch since its last release tag, and what its remote has.",
 )

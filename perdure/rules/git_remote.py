@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from perdure.errors import UserError
+from perdure.rules.git_branch import find_fetched, reaches
 from perdure.workspace.git import GitError, Repository
 from perdure.workspace.refs import short_ref
 from perdure.workspace.remotes import Remote, find_remote, read_remote_refs
@@ -56,25 +57,32 @@ def _ask(remote: Remote) -> dict[str, str]:
         ) from None
 
 
-def refuse_behind(repository: Repository, remote: RemoteState, ref: str, head: str) -> None:
+def refuse_behind(
+    repository: Repository, remote: RemoteState, ref: str, head: str, *, follows: bool = False, offered: str = ""
+) -> None:
     """Stop when the remote's branch holds commits that ``head`` does not: a leased push would throw them away.
 
+    ``follows``: the plan begins at the remote's branch as it was fetched last. ``offered``: the input that makes it so.
+
     Raises:
-        UserError: says how to get them.
+        UserError: says how to get them; of branches that have parted, that they have.
     """
     there = remote.refs.get(ref)
-    if there is None or there == head or _reaches(repository, head, there):
+    if there is None or there == head or reaches(repository, head, there):
         return
-    branch = short_ref(ref)
-    raise UserError(
-        f"{remote.name}/{branch} ({there[:7]}) has commits that {branch} ({head[:7]}) does not. "
-        f"Run `git pull {remote.name} {branch}`, then try again."
-    )
+    branch, ours = short_ref(ref), repository.resolve(ref) or head
+    told = f"{remote.name}/{branch} ({there[:7]}) has commits that {branch} ({ours[:7]}) does not"
+    fetched = find_fetched(repository, ref, remote.name)
+    has_parted = fetched is not None and not reaches(repository, fetched, ours)
+    advice = _advise(remote, branch, follows=follows, has_parted=has_parted)
+    if offered and not follows and not has_parted:
+        advice += f" {offered} plans from {remote.name}/{branch} and leaves your branch as it is."
+    raise UserError(f"{told}{', and the other way round' if has_parted else ''}. {advice}")
 
 
-def _reaches(repository: Repository, head: str, commit: str) -> bool:
-    """Whether ``commit`` is here and an ancestor of ``head``."""
-    found = repository.read("cat-file", "--batch-check=%(objecttype)", stdin=f"{commit}\n".encode())
-    if found.strip() != b"commit":
-        return False
-    return not repository.read("rev-list", "--max-count=1", commit, f"^{head}").strip()
+def _advise(remote: RemoteState, branch: str, *, follows: bool, has_parted: bool) -> str:
+    if has_parted:
+        return f"Bring them together (`git pull --rebase {remote.name} {branch}`), then try again."
+    if follows:
+        return f"Run `git fetch --tags {remote.name}`, then try again: your branch and checkout stay as they are."
+    return f"Run `git pull {remote.name} {branch}`, then try again."

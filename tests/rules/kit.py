@@ -74,6 +74,7 @@ class ReleaseRun:
     def gather(self) -> dict[str, Any]:
         """Run the three sources."""
         common = {"repo": {"path": str(self.repository)}, "path": self.inputs.get("path", ".")}
+        common |= {"follow": self.inputs["follow"]} if "follow" in self.inputs else {}
         history = self.run("git.history", {**common, "tag": self.inputs.get("tag", "v{version}")})
         files, notes = self.run("release.version_files", common), self.run("release.change_files", common)
         gathered = {"history": history.value, "files": files.value, "notes": notes.value}

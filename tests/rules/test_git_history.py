@@ -224,6 +224,49 @@ def test_a_branch_behind_its_remote(tmp_path: Path) -> None:
     refused(project.path, tmp_path, "git pull origin main")
 
 
+def push_theirs(path: Path, message: str) -> str:
+    """Somebody else's commit on the remote's main, of which this clone knows nothing yet; return its id."""
+    other = path.parent / "other"
+    git(path.parent, "clone", "-q", str(path.parent / f"{path.name}.git"), str(other))
+    for key, value in (("user.name", "T"), ("user.email", "t@example.org")):
+        git(other, "config", key, value)
+    name = save(other, message)
+    git(other, "push", "-q", "origin", "main")
+    return name
+
+
+def test_a_plan_that_leaves_the_branch_alone_begins_where_the_remote_is(tmp_path: Path) -> None:
+    """A branch that is only behind is left as it is, and the plan holds what the remote has; fetching is asked for."""
+    path = make_project(tmp_path).path
+    before, theirs = git(path, "rev-parse", "main"), push_theirs(path, "feat: theirs")
+    run = ReleaseRun(path, tmp_path, {"follow": "origin"})
+    with pytest.raises(
+        UserError, match=r"Run `git fetch --tags origin`, then try again: your branch and checkout stay"
+    ):
+        run.gather()
+    git(path, "fetch", "-q", "origin")
+    release = run.propose()
+    assert release["base"] == theirs and "theirs" in [entry["text"] for entry in release["entries"]]
+    assert f"main ({before[:7]}) is behind origin/main ({theirs[:7]}): this plan begins there" in run.findings[0]
+    run.draft()
+    assert git(path, "rev-parse", "main") == before
+    with pytest.raises(UserError, match=r"git pull origin main.*way=pull-request plans from origin/main"):
+        ReleaseRun(path, tmp_path, {"way": "push"}).gather()
+
+
+def test_branches_that_have_parted_are_brought_together_by_a_person(tmp_path: Path) -> None:
+    """A commit of ours that the remote lacks beside one of theirs: neither is left out."""
+    path = make_project(tmp_path).path
+    push_theirs(path, "feat: theirs")
+    git(path, "fetch", "-q", "origin")
+    save(path, "fix: ours")
+    for inputs in ({}, {"follow": "origin"}):
+        with pytest.raises(
+            UserError, match=r"and the other way round. Bring them together \(`git pull --rebase origin"
+        ):
+            ReleaseRun(path, tmp_path, inputs).gather()
+
+
 def test_a_release_that_only_the_remote_has(tmp_path: Path) -> None:
     """A newer release tag on the remote means that the last release is not known here: fetch first."""
     project = make_project(tmp_path)

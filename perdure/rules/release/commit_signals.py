@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 
 from perdure.rules.git_commits import Commit
 from perdure.rules.release.commit_types import LISTED, PIPELINE, is_known
@@ -30,7 +31,7 @@ class Signal:
     is_bullet: bool = False
     """Whether it is a bullet of a squashed body, whose subject is prose."""
 
-    @property
+    @cached_property
     def step(self) -> Bump | None:
         """How far it moves the version by its type alone; ``None`` for prose and for types that are not listed.
 
@@ -49,13 +50,13 @@ class Signal:
             return "major"
         return LISTED[self.typed.type][1] if self.typed.type in LISTED else None
 
-    @property
+    @cached_property
     def is_pipeline(self) -> bool:
         """Whether it changes what builds and delivers the project, by its scope, and breaks nothing."""
         typed = self.typed
         return typed is not None and not typed.breaking and typed.type in LISTED and typed.scope.lower() in PIPELINE
 
-    @property
+    @cached_property
     def keys(self) -> tuple[str, ...]:
         """What a project's habits may name it by, the most special first: ``feat(dict)``, ``feat``.
 

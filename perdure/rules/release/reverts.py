@@ -94,10 +94,10 @@ def cancel_reverts(commits: Sequence[Commit]) -> Cancelled:
     A revert that was itself undone undoes nothing: what it reverted stands again.
     """
     result = Cancelled()
-    inside = _Range(commits)
-    for commit in commits:
-        revert = None if commit.id in result.ids else parse_revert(commit)
-        if revert is not None:
+    reverts = [(commit, revert) for commit in commits if (revert := parse_revert(commit))]
+    inside = _Range(commits if reverts else ())
+    for commit, revert in reverts:
+        if commit.id not in result.ids:
             _cancel(commit, revert, inside, result)
     return result
 

@@ -16,13 +16,13 @@ CHANGES = "release.change_files"
 def gather_change_files(arguments: JsonDict, context: RuleContext) -> RuleResult:
     """Find the changelog, what is written under ``[Unreleased]``, and change files, in the branch's newest commit.
 
-    ``with``: ``repo``; optional ``path`` and ``branch``.
+    ``with``: ``repo``; optional ``path``, ``branch`` and ``follow`` (as for ``git.history``).
 
     Raises:
         UserError: the changelog is a symbolic link or not UTF-8.
     """
     repository = open_input(arguments["repo"])
-    _, commit = find_branch(repository, str(arguments.get("branch") or ""))
+    _, commit = find_branch(repository, str(arguments.get("branch") or ""), str(arguments.get("follow") or ""))
     tree = CommitTree(repository, commit, package_path(repository, arguments.get("path")))
     changelog, findings = describe_changelog(tree)
     files, left_alone = find_change_files(repository, tree)
@@ -42,7 +42,7 @@ CHANGES_RULE = Rule(
     rule_class="source",
     run=gather_change_files,
     needs=frozenset({"repo"}),
-    takes=frozenset({"path", "branch"}),
+    takes=frozenset({"path", "branch", "follow"}),
     about="The changelog, what is written under [Unreleased], and change files.",
 )
 

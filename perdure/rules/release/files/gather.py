@@ -203,6 +203,6 @@ FILES_RULE = Rule(
     rule_class="source",
     run=gather_version_files,
     needs=frozenset({"repo"}),
-    takes=frozenset({"path", "branch", "also"}),
+    takes=frozenset({"path", "branch", "follow", "also"}),
     about="Files that say the package's version: manifests of fifteen kinds, their lock files, `__version__`, VERSION.",
 )

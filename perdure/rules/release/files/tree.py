@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import re
+import sys
+from bisect import bisect_left, bisect_right
 from collections.abc import Iterable
 from copy import copy
 from functools import lru_cache
@@ -25,6 +27,7 @@ class CommitFiles:
         # Says clearly when the folder is none.
         self._top = CommitTree(repository, commit, folder)
         self._objects = _list_files(repository, commit)
+        self._sorted = sorted(self._objects)
         self._contents: dict[str, bytes] = {}
         self._beneath: list[str] | None = None
 
@@ -36,7 +39,7 @@ class CommitFiles:
             UserError: there is no such repository, branch or folder.
         """
         repository = open_input(arguments["repo"])
-        _, commit = find_branch(repository, str(arguments.get("branch") or ""))
+        _, commit = find_branch(repository, str(arguments.get("branch") or ""), str(arguments.get("follow") or ""))
         return cls(repository, commit, package_path(repository, arguments.get("path")))
 
     def at(self, folder: str) -> CommitFiles:
@@ -97,7 +100,8 @@ class CommitFiles:
         """The files beneath the folder, relative to it. Found once: each kind of version file asks for some of them."""
         if self._beneath is None:
             start = join(self.folder, "")
-            self._beneath = [path.removeprefix(start) for path in self._objects if path.startswith(start)]
+            first, end = bisect_left(self._sorted, start), bisect_right(self._sorted, start + chr(sys.maxunicode))
+            self._beneath = [path.removeprefix(start) for path in self._sorted[first:end]]
         return self._beneath
 
     def above(self) -> list[str]:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 from perdure.contracts.base import path_bytes
 from perdure.workspace.git import EMPTY_TREE, Repository
@@ -17,8 +18,7 @@ _TREE = b"040000"
 _NOTHING = b"000000"
 
 
-@dataclass(frozen=True)
-class _Change:
+class _Change(NamedTuple):
     """One entry of a tree that differs between two."""
 
     name: bytes

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import date
 
 from perdure.contracts.base import JsonDict
 from perdure.errors import UserError
 from perdure.rules.base import Rule, RuleContext, RuleResult
-from perdure.rules.git_commits import commit_from_json
+from perdure.rules.git_commits import Commit
 from perdure.rules.release.commit_signals import Reading
 from perdure.rules.release.entries import Entry
 from perdure.rules.release.evidence import Gathered, collect_entries, made_id
@@ -19,7 +19,7 @@ from perdure.rules.release.packages.edit_checks import find_package_edit_problem
 from perdure.rules.release.packages.gather import PACKAGES
 from perdure.rules.release.packages.hand import apply_hand, apply_wording, give_ids, read_versions
 from perdure.rules.release.packages.model import order_by_dependencies
-from perdure.rules.release.packages.releasing import Releasing, number_together, open_releasing
+from perdure.rules.release.packages.releasing import Releasing, number_together, open_releasing, read_gathered
 from perdure.rules.release.packages.remembering import Words, recall_wording, tell_remembered, write_remembered
 from perdure.rules.release.packages.root_words import find_root_words
 from perdure.rules.release.packages.telling import write_value
@@ -34,6 +34,7 @@ class _Settling:
     """The whole plan while it is settled."""
 
     gathered: JsonDict
+    commits: Mapping[str, Commit]
     packages: list[Releasing]
     only: set[str]
     today: date
@@ -89,10 +90,11 @@ def propose_packages(arguments: JsonDict, context: RuleContext) -> RuleResult:
     gathered = find_value(arguments["from"], PACKAGES)
     if gathered is None:
         raise UserError(f"{NAME} needs a gather source that uses {PACKAGES!r}; 'from' holds none.")
-    packages = open_releasing(gathered)
+    commits = read_gathered(gathered)
+    packages = open_releasing(gathered, commits)
     only = _read_only(arguments.get("only") or [], packages)
     said = Words(context.remembered, context.edits)
-    settling = _Settling(gathered, packages, only, context.now.date(), str(arguments.get("pre") or ""), said)
+    settling = _Settling(gathered, commits, packages, only, context.now.date(), str(arguments.get("pre") or ""), said)
     given = read_versions(arguments.get("versions"), packages)
     findings = _collect(settling)
     for one in packages:
@@ -124,7 +126,7 @@ def _collect(settling: _Settling) -> list[str]:
     """Give every package that may be released its entries; return findings."""
     findings: list[str] = []
     gathered = settling.gathered
-    every, reading = [commit["id"] for commit in gathered["commits"]], Reading()
+    every, reading = list(settling.commits), Reading()
     for one in filter(settling.may_release, settling.packages):
         changes, history = one.facts["changes"], {**one.facts, "repository": gathered["repository"]}
         by_hand = [*gathered["changesets"], *changes["files"]]
@@ -156,7 +158,7 @@ def _fill_groups(packages: Sequence[Releasing]) -> None:
 
 def _tell(settling: _Settling, followed: Followed) -> list[str]:
     """What a reviewer should know of the whole: who counts for what, who is left out, who follows."""
-    commits = {value["id"]: commit_from_json(value) for value in settling.gathered["commits"]}
+    commits = settling.commits
     found = {one.package.path: Attribution(one.facts["by"], one.facts["scope_alone"]) for one in settling.packages}
     released = [one for one in settling.packages if one.version]
     told = [line for one in released for line in tell_attribution(one.package, found[one.package.path], commits)]

@@ -115,9 +115,13 @@ class Releasing:
         }
 
 
-def open_releasing(gathered: JsonDict) -> list[Releasing]:
-    """Return every package of a ``release.packages`` value, in its order."""
-    commits = {value["id"]: commit_from_json(value) for value in gathered["commits"]}
+def read_gathered(gathered: JsonDict) -> dict[str, Commit]:
+    """Return the commits of a ``release.packages`` value by their ids, newest first."""
+    return {value["id"]: commit_from_json(value) for value in gathered["commits"]}
+
+
+def open_releasing(gathered: JsonDict, commits: Mapping[str, Commit]) -> list[Releasing]:
+    """Return every package of a ``release.packages`` value, in its order; ``commits`` are those gathered, by id."""
     return [
         Releasing(
             facts,
