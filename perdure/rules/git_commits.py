@@ -136,7 +136,7 @@ def _codec_name(encoding: bytes) -> str:
 
 
 def _split_message(text: str) -> tuple[str, str]:
-    lines = text.replace("\r\n", "\n").replace("\r", "\n").strip("\n").split("\n")
+    lines = (text.replace("\r\n", "\n").replace("\r", "\n") if "\r" in text else text).strip("\n").split("\n")
     while len(lines) > 1 and not lines[0].strip():
         lines.pop(0)
     return lines[0].strip(), "\n".join(line.rstrip() for line in lines[1:]).strip("\n")
@@ -146,8 +146,8 @@ def _read_header(header: bytes) -> dict[bytes, list[bytes]]:
     """Fields of a commit header; continuation lines (signatures) belong to the field before and are dropped."""
     fields: dict[bytes, list[bytes]] = {}
     for line in header.split(b"\n"):
-        if line and not line.startswith(b" "):
-            key, _, value = line.partition(b" ")
+        key, _, value = line.partition(b" ")
+        if key:
             fields.setdefault(key, []).append(value)
     return fields
 
