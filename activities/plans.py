@@ -69,7 +69,8 @@ class PlanActivities:
             review = Review(policy=undo.policy) if undo.policy in reader.policies() else _ALONE
             rule = pinned_rule(review, reader.policies())
             envelope = self._envelope(reader, rule, undo.title, undo.findings, undo)
-            return self._store(reader, envelope, undo.effects)
+            forecasts = self._foresee(reader, undo.effects) if undo.is_foreseen else []
+            return self._store(reader, envelope.model_copy(update={"forecasts": forecasts}), undo.effects)
         try:
             effects, skipped = self._plan_effects(reader)
             if step.parts:
@@ -82,12 +83,12 @@ class PlanActivities:
             return PlanResult(summary="Nothing to apply: every step was left out.")
         rule = review_rule(reader)
         envelope = self._envelope(reader, rule, _title(reader), skipped)
-        return self._store(reader, envelope.model_copy(update={"forecasts": self._foresee(reader, effects)}), effects)
+        # With a draft the diff says what changes, and all later steps need what earlier ones make.
+        forecasts = self._foresee(reader, effects) if reader.template.draft is None else []
+        return self._store(reader, envelope.model_copy(update={"forecasts": forecasts}), effects)
 
     def _foresee(self, reader: JobReader, effects: list[PlannedEffect]) -> list[Forecast]:
-        """What each step would do. With a draft the diff says it, and later steps need what earlier ones make."""
-        if reader.template.draft is not None:
-            return []
+        """What each step would do."""
         looks = [(self._effects[planned.kind], planned) for planned in effects]
         return foresee(looks, lambda one: _reading(self._tools, reader, self._scratch, one.ways_out))
 
@@ -112,7 +113,8 @@ class PlanActivities:
 
         The stages are not run again for a rest, so that what they read (where the remote was) may be what has moved.
         """
-        for planned in effects:
+        # Of a runbook's later steps nothing can be told before the earlier ones have made it so.
+        for planned in effects if reader.template.draft is not None else effects[:1]:
             kind = self._effects[planned.kind]
             with _reading(self._tools, reader, self._scratch, planned.ways_out) as context:
                 is_done = kind.probe(planned.body, context).found is Found.done

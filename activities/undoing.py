@@ -20,6 +20,8 @@ class UndoDraft:
     findings: list[str] = field(default_factory=list)
     lock: str = ""
     """Target of the plan that is taken back."""
+    is_foreseen: bool = False
+    """The plan said of each step what it would do, and so does the one that takes it back."""
     policy: str = ""
     """Name of the policy that it went by: its people decide about the way back, too."""
 
@@ -45,6 +47,7 @@ class UndoPlanner:
             plan = self._plan_of(row)
             planned, draft.lock = plan.effects[row.index], plan.envelope.lock
             draft.policy = plan.envelope.rule.policy
+            draft.is_foreseen = bool(plan.envelope.forecasts)
             inverse = planned.inverse
             if inverse.irreversible:
                 final = True

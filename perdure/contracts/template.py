@@ -195,8 +195,8 @@ class ApplyStep(Part):
     """``none_needed``, or how to take it back; not for kinds whose undo is built in."""
     irreversible: str = ""
     """Why it cannot be taken back."""
-    require: JsonDict = {}
-    """What must still hold just before the effect, else drift."""
+    require: Any = None
+    """What must still hold just before the effect, else drift; in the shape that the kind of effect wants."""
     settle: Command | None = None
     """Command that may run again: after the effect, and after it was taken back."""
     verify: StepVerify | None = None

@@ -1,4 +1,7 @@
-"""A small service with records over HTTP: ``/records/<name>`` is read, put, patched and deleted; POST adds a line."""
+"""A small service with records over HTTP: ``/records/<name>`` is read, put, patched and deleted; POST adds a line.
+
+``/records`` lists them all.
+"""
 
 from __future__ import annotations
 
@@ -68,6 +71,8 @@ class _Handler(BaseHTTPRequestHandler):
                 records.lines.append(given)
                 records.keys[key] = given
             return 200, {"lines": records.lines}
+        if self.path == "/records" and method == "GET":
+            return 200, {"items": [{"id": key, **value} for key, value in records.held.items()]}
         if method == "PUT":
             records.held[name] = given
         elif method == "PATCH" and name in records.held:

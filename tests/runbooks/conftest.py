@@ -1,0 +1,26 @@
+"""One installation for the runbooks of ``examples/runbooks``; every test has a world of its own."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+
+from perdure.testing.postgres import postgres_server
+from tests.runbooks.plays import RUNBOOKS
+from tests.support.installation import Installation, installation
+
+
+@pytest.fixture(scope="module")
+def home(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Installation]:
+    """A running installation without a worker."""
+    folder = tmp_path_factory.mktemp("installation")
+    with installation(folder, PERDURE_TEMPLATES=str(RUNBOOKS)) as running:
+        yield running
+
+
+@pytest.fixture(scope="module")
+def postgres(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """A PostgreSQL server's URL."""
+    with postgres_server(tmp_path_factory.mktemp("runbooks")) as url:
+        yield url
