@@ -36,6 +36,7 @@ from activities.histories import HistoryActivities
 from activities.ledger import Decisions, LedgerActivities
 from activities.memory import ThreadMemory
 from activities.models import ModelActivities, ModelLoop
+from activities.notify import Channels, Courier
 from activities.plans import PlanActivities
 from activities.preflight import Preflight
 from activities.rules import RuleActivities, StageTools
@@ -49,16 +50,17 @@ from perdure.contracts.template import Template
 from perdure.effects.registry import default_effects
 from perdure.errors import PerdureError, SetupError
 from perdure.models.client import Models
-from perdure.people import policies_of, today_of
+from perdure.people import channels_of, policies_of, read_today, today_of
 from perdure.rules.registry import default_rules
 from perdure.runtime.connect import connect
 from perdure.runtime.doorkeeper import Doorkeeper
 from perdure.runtime.imports import Late
 from perdure.runtime.journal import JournalInterceptor, fail_predecessors, fail_returned
 from perdure.runtime.renderer import Renderer
+from perdure.runtime.state import has_died, process_name
 from perdure.runtime.workflow_runner import SandboxRunner
 from perdure.scratch import sweep_scratch
-from perdure.settings import Settings, read_named, read_secret
+from perdure.settings import Settings, read_config, read_named, read_secret
 from perdure.store.agents import Agents
 from perdure.store.blobs import BlobStore
 from perdure.store.checkpoints import CheckpointLog
@@ -207,6 +209,25 @@ def build_worker(client: Client, settings: Settings, ledger: Ledger, renderer: R
     )
 
 
+def build_courier(settings: Settings, ledger: Ledger) -> Courier:
+    """What tells people on the channels of the settings, as they are at each look."""
+
+    def channels() -> Channels:
+        page = str(read_config(settings, "messages").get("page", "")).rstrip("/")
+        return Channels(channels_of(settings), read_today(settings).people, page)
+
+    return Courier(
+        ledger,
+        BlobStore(settings.blobs),
+        Decisions(ledger, functools.partial(public_keys, settings.keys), today_of(settings)),
+        channels,
+        functools.partial(read_secret, settings),
+        Path(__file__).parent / "templates" / "messages",
+        process_name(os.getpid()),
+        has_died,
+    )
+
+
 async def refuse_stranded(client: Client) -> None:
     """Do not poll where open work was started by workflow code that this build does not have.
 
@@ -248,6 +269,7 @@ async def run(settings: Settings, ready: Callable[[], None] = lambda: None) -> N
         try:
             async with build_worker(client, settings, ledger, renderer):
                 ready()
+                telling = asyncio.create_task(build_courier(settings, ledger).run(stop))
                 if alone:  # may take long where much was left, and hinders nobody at work
                     await fail_returned(client, settings.journal)
                     await asyncio.to_thread(sweep_scratch)
@@ -256,6 +278,7 @@ async def run(settings: Settings, ready: Callable[[], None] = lambda: None) -> N
                 if not stop.is_set():
                     await asyncio.to_thread(RULES.load)
                 await stop.wait()
+                await telling
         finally:
             renderer.close()
             ledger.close()

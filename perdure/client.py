@@ -58,6 +58,7 @@ from perdure.store.live import LiveTexts
 from perdure.store.reading import Reader
 from perdure.store.trouble import StoreTrouble
 from perdure.store.turns import TurnReader
+from perdure.telling import Telling
 from perdure.thread_views import ThreadReader
 from perdure.tool_listing import describe_tools
 from perdure.watching import AgentWatch
@@ -94,6 +95,7 @@ class Client:
         auditor: Auditor,
         messenger: Messenger,
         texts: LiveTexts,
+        telling: Telling,
         tools: Callable[[], list[ToolView]] = describe_tools,
         kinds: Callable[[], list[EffectKindView]] = describe_effects,
         is_embedded: bool = True,
@@ -113,7 +115,7 @@ class Client:
         self.accounts = Accounts(ledger.database)
         self.turns = TurnReader(ledger.database)
         self.snapshots = Snapshots(CheckpointLog(ledger.database), blobs)
-        self._texts = texts
+        self._texts, self.telling = texts, telling
         self.approvals = Approvals(ledger, reader, decider)
         self.threads = ThreadReader(ledger, self.now)
         self.scheduler = Scheduler(ledger, blobs, intake, decider, messenger, now)

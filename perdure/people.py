@@ -10,6 +10,7 @@ from typing import Any, TypeVar
 from pydantic import BaseModel, ValidationError
 
 from perdure.contracts.decisions import SignedDecision
+from perdure.contracts.notify import Channel
 from perdure.contracts.people import Person
 from perdure.contracts.plan import ReviewRule
 from perdure.contracts.template_review import Policy
@@ -39,6 +40,15 @@ def read_today(settings: Settings) -> Today:
                 f"[people.{name}] in {settings.config} is an agent: it has no groups, and acts `for` a person. Mend it."
             )
     return Today(people=people or None, policies=policies)
+
+
+def channels_of(settings: Settings) -> Mapping[str, Channel]:
+    """Return the channels of the settings by name.
+
+    Raises:
+        SetupError: the file cannot be read, or says something that is no channel.
+    """
+    return _read(settings, "channels", Channel)
 
 
 def today_of(settings: Settings) -> TodayOf:

@@ -9,7 +9,7 @@ from contextlib import asynccontextmanager, suppress
 
 from fastapi import FastAPI
 
-from perdure.api import agents, approvals, jobs, operate, people, plans, schedules, templates, threads
+from perdure.api import agents, approvals, jobs, messages, operate, people, plans, schedules, templates, threads
 from perdure.api.problems import install_problems
 from perdure.client import Client, installed_version
 from perdure.errors import PerdureError
@@ -43,7 +43,7 @@ def build_app(client: Client, *, retell_seconds: float = RETELL_SECONDS) -> Fast
         lifespan=retelling,
     )
     app.state.client = client
-    for room in (jobs, agents, approvals, plans, schedules, threads, templates, people, operate):
+    for room in (jobs, agents, approvals, plans, schedules, threads, templates, people, messages, operate):
         app.include_router(room.router, prefix="/v1")
     install_problems(app)
     return app

@@ -18,16 +18,17 @@ from perdure.effect_listing import find_kinds, list_effects
 from perdure.effects.base import Effect
 from perdure.errors import SetupError
 from perdure.intake import Intake, Rendering
-from perdure.people import policies_of, today_of
+from perdure.people import channels_of, policies_of, today_of
 from perdure.rules.base import Rule
 from perdure.runtime.connect import connect
 from perdure.runtime.messenger import ANSWER_LIMIT, Messenger
-from perdure.settings import Settings
+from perdure.settings import Settings, read_secret
 from perdure.store.blobs import BlobStore
 from perdure.store.ledger import Ledger
 from perdure.store.live import LiveTexts
 from perdure.store.reading import Reader
 from perdure.store.signing import DecisionKey, public_keys
+from perdure.telling import Telling
 from perdure.tool_listing import find_tools, list_tools
 
 
@@ -70,6 +71,7 @@ def make_client(
         auditor=Auditor(ledger, blobs, keys, effects, messenger),
         messenger=messenger,
         texts=LiveTexts(settings.live),
+        telling=Telling(ledger.database, partial(channels_of, settings), partial(read_secret, settings)),
         tools=partial(list_tools, settings),
         kinds=partial(list_effects, settings),
         is_embedded=settings.is_embedded,

@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import warnings
 from contextlib import ExitStack, closing
+
+from pydantic.warnings import UnsupportedFieldAttributeWarning
 
 from perdure.api.app import build_app
 from perdure.api.building import make_client, owner_name
@@ -23,6 +26,8 @@ log = logging.getLogger("perdure.api")
 
 async def run_api(settings: Settings) -> None:
     """Open the store, listen, and serve through both doors until SIGTERM."""
+    # FastAPI ignores it where it makes a route; our contracts' schemas are built later, when first used.
+    warnings.filterwarnings("ignore", category=UnsupportedFieldAttributeWarning)
     with ExitStack() as stack:
         ledger = stack.enter_context(closing(Ledger.open(settings.ledger)))
         renderer = stack.enter_context(Renderer())

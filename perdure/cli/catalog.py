@@ -69,6 +69,7 @@ COMMANDS: Sections = {
         "templates": Entry("perdure.cli.templates:templates", "List, show, write, validate and trust templates."),
         "tools": Entry("perdure.cli.tools:tools", "List the tools that agents may be given."),
         "effects": Entry("perdure.cli.effects:effects", "List the kinds of change that templates may name."),
+        "messages": Entry("perdure.cli.messages:messages", "What people were told, and what did not arrive."),
         "people": Entry("perdure.cli.people:people", "Say who decides today; delegate for a while."),
         "tokens": Entry("perdure.cli.tokens:tokens", "Make and revoke tokens for other clients."),
         "key": Entry("perdure.cli.key:key", "Protect the key that signs your decisions."),
@@ -114,6 +115,14 @@ THREADS: Sections = {
         "pause": Entry("perdure.cli.threads:pause_thread", "Start nothing new in it, with a note saying why."),
         "resume": Entry("perdure.cli.threads:resume_thread", "Let it start jobs again."),
         "archive": Entry("perdure.cli.threads:archive_thread", "Put away a thread that has ended its work."),
+    }
+}
+
+MESSAGES: Sections = {
+    "Commands": {
+        "list": Entry("perdure.cli.messages:list_messages", "List channels and messages, with how they fared."),
+        "again": Entry("perdure.cli.messages:send_again", "Send a message now that did not arrive."),
+        "test": Entry("perdure.cli.messages:try_channel", "Send a word to a channel."),
     }
 }
 

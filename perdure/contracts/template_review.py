@@ -112,6 +112,4 @@ class Policy(ReviewTerms):
         for name in ("requester_may_approve", "authors_may_approve"):
             if not isinstance(getattr(self, name), bool):
                 raise ValueError(f"`{name}` is an expression; a policy says true or false")
-        if self.remind:
-            raise ValueError("`remind` is not run by this version yet; leave it out")
         return self

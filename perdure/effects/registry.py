@@ -18,6 +18,7 @@ from perdure.effects.git_push import GitPush
 from perdure.effects.git_tag import GitTag
 from perdure.effects.git_tag_merged import GitTagMerged
 from perdure.effects.http_request import HttpRequest
+from perdure.effects.notify_send import NotifySend
 from perdure.effects.shell_run import ShellRun
 from perdure.effects.sql_execute import SqlExecute
 from perdure.effects.sqlite_backup import SqliteBackup
@@ -33,7 +34,7 @@ def shipped_effects() -> list[Effect]:
     """The kinds that come with Perdure, in the order of the reference."""
     effects: list[Effect] = [GitCommit(), GitTag(), GitPush(), FilesWrite(), FilesLink(), ShellRun()]
     effects += [ForgePullRequest(), GitTagMerged(), ForgeRelease()]
-    effects += [HttpRequest(), SqlExecute(), SqliteBackup()]
+    effects += [HttpRequest(), SqlExecute(), SqliteBackup(), NotifySend()]
     return effects
 
 

@@ -182,8 +182,6 @@ def _check_unsupported(template: Template) -> Iterator[Problem]:
     """What the language has and this version does not run is refused, never left out in silence."""
     later = "is not run by this version yet; leave it out."
     yield from _check_checks(template, later)
-    if template.review.remind:
-        yield ("review", "remind"), f"`remind` {later}"
 
 
 def _check_checks(template: Template, later: str) -> Iterator[Problem]:

@@ -16,7 +16,7 @@ from perdure.runtime.control import status
 from perdure.runtime.installation import LEDGER_DATABASE, MIN_FREE_BYTES, check_folder, check_socket_path
 from perdure.runtime.payload_keys import KEY_FILE, load_keys
 from perdure.runtime.server import find_binary
-from perdure.settings import Settings
+from perdure.settings import Settings, read_secret
 
 PYTHON = (3, 11)
 GIT = (2, 34)
@@ -50,6 +50,7 @@ def examine(settings: Settings) -> list[Check]:
         ("ledger", _ledger),
         ("temporal", _temporal),
         ("models", _models),
+        ("channels", _channels),
         ("ports", _ports),
         ("processes", _processes),
     ]
@@ -174,6 +175,19 @@ def _models(settings: Settings) -> str:
         place = settings.secrets / missing[0]["key"]
         raise SetupError(f"The key of the model {missing[0]['name']!r} is missing. Write it into {place}, mode 0600.")
     return ", ".join(f"{one['name']} ({one['model']})" for one in found) + "; `perdure models test` asks one"
+
+
+def _channels(settings: Settings) -> str:
+    from perdure.people import channels_of
+
+    found = channels_of(settings)
+    lacking = [name for name in found if not read_secret(settings, name)]
+    if lacking:
+        place = settings.secrets / lacking[0]
+        raise SetupError(f"The channel {lacking[0]!r} has no address. Write one of apprise's into {place}, mode 0600.")
+    if not found:
+        return "none: nobody is told what waits (docs/how-to/be-told.md)"
+    return f"{', '.join(found)}; `perdure messages test` tries one"
 
 
 def _ports(settings: Settings) -> str:

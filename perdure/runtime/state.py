@@ -83,6 +83,14 @@ def pid_in(name: str) -> int:
     return int(parts[1]) if len(parts) == 3 and parts[1].isdigit() else 0
 
 
+def has_died(name: str) -> bool:
+    """Whether the process of a :func:`process_name` ran in this boot of this machine and does no more.
+
+    Of one from elsewhere, or from before, nothing can be told.
+    """
+    return name.partition("/")[0] == boot_id() and process_name(pid_in(name)) != name
+
+
 def read_state(data: Path) -> State | None:
     """Return the last state written beneath ``data``; ``None`` when there is none that can be read."""
     try:

@@ -344,5 +344,33 @@ threads = Table(
 )
 """Threads that a person has spoken of; any other is active."""
 
+messages = Table(
+    "messages",
+    metadata,
+    Column("key", Text, primary_key=True),
+    Column("channel", Text, nullable=False),
+    Column("about", Text, nullable=False),
+    Column("position", Integer, ForeignKey("events.position"), nullable=False),
+    Column("job_id", Text, nullable=False),
+    Column("digest", Text, nullable=False),
+    Column("state", Text, nullable=False),  # waiting, sent, dropped, failed
+    Column("attempts", Integer, nullable=False),
+    Column("sender", Text, nullable=False),  # the process that is sending it; one that is dead died over it
+    Column("is_doubtful", Boolean, nullable=False),
+    Column("error", Text, nullable=False),
+    Column("due_at", Text, nullable=False),
+    Column("sent_at", Text, nullable=False),
+    Index(None, "state", "due_at"),
+)
+"""Who is told of which record, and whether it arrived. Holds no words: they are made when it is sent."""
+
+told = Table(
+    "told",
+    metadata,
+    Column("name", Text, primary_key=True),
+    Column("position", Integer, nullable=False),
+)
+"""Up to which record there are messages, in the row ``ledger``: the records themselves are the outbox."""
+
 APPEND_ONLY = ("events", "chain")
 """Tables whose rows triggers protect against UPDATE, DELETE and being replaced."""

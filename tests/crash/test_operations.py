@@ -13,14 +13,15 @@ import pytest
 
 from perdure.contracts.http import JobView
 from tests.crash.points import apply_points, kinds_of, undo_points
-from tests.support.installation import Installation
+from tests.support.hearing import Ear, listening
+from tests.support.installation import Installation, wait_until
 from tests.support.records import Records, serve_records
 
 SAMPLE = 9
 """Every ninth point runs in the ordinary tests; all of them in ``make torture``."""
 
 KINDS = kinds_of("operations")
-BACK = [kind for kind in KINDS if kind != "sqlite.backup"]
+BACK = [kind for kind in KINDS if kind not in ("sqlite.backup", "notify.send")]
 
 
 @dataclass(frozen=True)
@@ -30,10 +31,17 @@ class Operation:
     name: str
     folder: Path
     records: Records
+    ear: Ear
 
     def start(self, home: Installation) -> JobView:
-        """Submit the job."""
-        return home.run("operations", self.folder, name=self.name, folder=str(self.folder), url=self.records.url)
+        """Submit the job; its channel gets an address."""
+        to = f"team-{self.name}"
+        secret = home.settings.secrets / to
+        secret.parent.mkdir(mode=0o700, exist_ok=True)
+        secret.write_text(self.ear.url)
+        secret.chmod(0o600)
+        about = {"name": self.name, "folder": str(self.folder), "url": self.records.url, "to": to}
+        return home.run("operations", self.folder, **about)
 
     def orders(self, file: Path) -> list[str]:
         """What a database file holds."""
@@ -50,6 +58,12 @@ class Operation:
         assert (self.folder / "current").readlink() == Path("green")
         assert [file.name for file in self.folder.iterdir() if file.name.startswith(".perdure-")] == []
 
+    def assert_told(self) -> None:
+        """The message arrives; one that was on its way when the worker died comes again with its key."""
+        wait_until(lambda: self.ear.heard, "the message to arrive")
+        assert set(self.ear.heard) == {("Orders are switched", f"{self.name} is live.")}
+        assert len(set(self.ear.keys)) == 1
+
     def assert_taken_back(self) -> None:
         """Everything is as before, but for the backup."""
         assert self.orders(self.folder / "orders.db") == []
@@ -65,8 +79,8 @@ def operation(tmp_path: Path) -> Iterator[Operation]:
     (tmp_path / "current").symlink_to("blue")
     with closing(sqlite3.connect(tmp_path / "orders.db")) as connection:
         connection.execute("CREATE TABLE orders (name text)")
-    with serve_records() as records:
-        yield Operation(uuid.uuid4().hex[:8], tmp_path, records)
+    with serve_records() as records, listening() as ear:
+        yield Operation(uuid.uuid4().hex[:8], tmp_path, records, ear)
 
 
 def _sweep(points: list[str]) -> list[object]:
@@ -83,6 +97,7 @@ def test_operation_killed_anywhere_is_applied_once(home: Installation, operation
         job = operation.start(home)
         home.approve(job)
         home.done(job)
+        operation.assert_told()
     operation.assert_applied_once()
 
 

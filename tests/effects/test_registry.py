@@ -106,8 +106,8 @@ def _execute(world: World, _: Around) -> Planned:
 PARKING = {"forge.pull_request"}
 """Finished by somebody outside, and not undone by us: `test_forge_pull_request.py` tries these."""
 
-ADDING = {"sqlite.backup"}
-"""Without a way back, since nothing has to be undone: `test_sql_execute.py` tries it."""
+ADDING = {"sqlite.backup", "notify.send"}
+"""Without a way back: `test_sql_execute.py` and `test_notify_send.py` try these."""
 
 REMOTE = {"forge.release", "http.request"}
 """A "no" of these is not a no at once."""

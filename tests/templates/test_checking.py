@@ -58,7 +58,6 @@ def test_a_template_of_what_is_installed_is_accepted() -> None:
             "    - {agent: x.md}\n    - {use: notes.write",
             "`done_when`, `limits`, `on_failure`",
         ),
-        ("[{from: maintainers}]", "[{from: maintainers}]\n  remind: [1h]", "`remind` is not run"),
         (
             "    - {use: notes.write",
             f"    - {{{AGENT}, tools: [shell.rum]}}\n    - {{use: notes.write",

@@ -1,0 +1,1 @@
+"""Telling people: the words of a message, and apprise, which carries it."""
