@@ -196,6 +196,7 @@ EVERY_MAP: tuple[Sections, ...] = (
     TOOLS,
     EFFECTS,
     APPROVALS,
+    MESSAGES,
     PEOPLE,
     TOKENS,
     KEY,
