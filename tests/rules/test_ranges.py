@@ -97,3 +97,5 @@ def test_globs_choose_folders() -> None:
     assert choose_folders(folders, ["packages/*"]) == ["packages/a"]
     assert choose_folders(folders, ["packages/**", "!packages/b/**"]) == ["packages/a"]
     assert choose_folders(folders, ["./libs/{x,z}/", "."]) == ["", "libs/x"]
+    assert choose_folders(folders, ["{a,{libs,packages/{b,c}}/{c,x*}}"]) == ["a", "libs/x", "packages/b/c"]
+    assert choose_folders(folders, ["{" + "{a,b}" * 40 + ",libs/x}"]) == []  # more choices than any workspace has
