@@ -2,7 +2,8 @@
 
 That commit only exists once somebody has merged. It is named by a rule that the plan fixes: the first commit on the
 branch's first parents, after the planned base, whose tree is exactly the approved one. Everything else of the tag is
-fixed too, so that its bytes, and so its id, follow from the commit: whether a tag is ours can be told at any time.
+fixed too, so that its bytes follow from the commit: whether a tag is ours can be told at any time. Where git is
+configured to sign, the signature is made when the commit is known, and stands behind those bytes.
 """
 
 from __future__ import annotations
@@ -15,14 +16,15 @@ from perdure.contracts.plan import Inverse
 from perdure.effects.arguments import know_arguments, moved_away, repository_in, repository_of, text_argument
 from perdure.effects.base import EffectContext, EffectDraft, EffectRequest, Found, Probe, problems_of
 from perdure.effects.git_push import host_of
-from perdure.effects.git_refs import is_none, shown
+from perdure.effects.git_refs import is_none, shown, signed_note
 from perdure.effects.git_tag import object_id, tag_bytes, tagger
 from perdure.effects.git_target import Target, open_target
 from perdure.effects.http_call import look_failed
 from perdure.errors import EffectFailed, EffectUnknown, PerdureError, UserError
+from perdure.workspace.git import GitError
 from perdure.workspace.refs import full_ref, short_ref
 from perdure.workspace.remotes import find_remote, read_remote_refs
-from perdure.workspace.signing import find_signer
+from perdure.workspace.signing import find_signer, signed_tag
 
 
 class GitTagMerged:
@@ -62,9 +64,13 @@ class GitTagMerged:
             "who": tagger(request, repository, context.now),
             "gone": False,
         }
+        signer = find_signer(repository, "tag.gpgsign")
+        if signer:
+            body |= {"signed": {"format": signer.format, "key": signer.key}}
+            # Nobody watches when it is signed: a key that asks for a passphrase is told of while somebody does.
+            signer.sign(self._bytes(body, refs[on]))
         where = f"{remote.name}/{short_ref(on)}"
-        # A signature is over the commit's id, and would have to be made when nobody watches.
-        note = " (not signed: its commit is not known yet)" if find_signer(repository, "tag.gpgsign") else ""
+        note = signed_note(signer.key if signer else "")
         return EffectDraft(
             body=body,
             summary=f"{remote.name} {short_ref(ref)} → the commit on {where} whose tree is {body['tree'][:7]}{note}",
@@ -100,7 +106,7 @@ class GitTagMerged:
         try:
             with open_target(repository_in(body), body) as target:
                 found = target.refs().get(body["tag"], target.none())
-                is_ours = not is_none(found) and found == self._expected(body, target)
+                is_ours = not is_none(found) and self._is_ours(body, target, found)
         except (PerdureError, OSError) as error:
             return Probe(Found.unknown, f"{body['url']} does not say: {error}")
         detail = f"{body['remote']}'s tag {short_ref(body['tag'])} is {shown(found)}"
@@ -117,7 +123,7 @@ class GitTagMerged:
                 raise EffectFailed(
                     f"{where} holds no commit with the approved tree {body['tree'][:7]}: nothing to tag."
                 )
-            oid = target.write("tag", self._bytes(body, commit))
+            oid = self._find_own(body, target) if body["gone"] else target.write("tag", self._signed(body, commit))
             moves = (oid, target.none()) if body["gone"] else (target.none(), oid)
             target.push(context.runner, body["tag"], *moves)
         return {"tag": body["tag"], "object": oid, "commit": commit}
@@ -126,12 +132,39 @@ class GitTagMerged:
         """The remote shows exactly our tag, or none."""
         return problems_of(self.probe(body, context))
 
-    def _expected(self, body: JsonDict, target: Target) -> str:
-        """The id that our tag has; empty while no commit fits the rule."""
+    def _is_ours(self, body: JsonDict, target: Target, found: str) -> bool:
+        """Whether a tag of the remote has our bytes, with a signature behind them where one is planned."""
         commit = self._commit(body, target)
         if not commit:
-            return ""
-        return object_id("tag", self._bytes(body, commit), target.repository.object_format)
+            return False
+        expected = self._bytes(body, commit)
+        if not body.get("signed"):
+            return found == object_id("tag", expected, target.repository.object_format)
+        try:
+            data = target.read("tag", target.fetch(body["tag"]))
+        except GitError:
+            return False  # a commit, not a tag object: somebody's lightweight tag
+        return data.startswith(expected) and data[len(expected) :].startswith(b"-----BEGIN ")
+
+    def _find_own(self, body: JsonDict, target: Target) -> str:
+        found = target.refs().get(body["tag"], target.none())
+        if is_none(found) or not self._is_ours(body, target, found):
+            raise EffectFailed(f"{body['remote']}'s tag {short_ref(body['tag'])} is {shown(found)}: it is not ours.")
+        return found
+
+    def _signed(self, body: JsonDict, commit: str) -> bytes:
+        """The tag's bytes, signed as planned: by today's settings only while they name the same key."""
+        data, planned = self._bytes(body, commit), body.get("signed")
+        if not planned:
+            return data
+        try:
+            signer = find_signer(repository_in(body), "tag.gpgsign")
+            if signer is None or (signer.format, signer.key) != (planned["format"], planned["key"]):
+                now = f"with {signer.key}" if signer else "nothing"
+                raise EffectFailed(f"git is configured to sign {now} now; the plan says {planned['key']}.")
+            return signed_tag(data, signer)
+        except UserError as error:
+            raise EffectFailed(error.message) from None
 
     @staticmethod
     def _commit(body: JsonDict, target: Target) -> str:

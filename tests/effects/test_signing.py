@@ -8,9 +8,13 @@ from pathlib import Path
 
 import pytest
 
-from perdure.errors import UserError
+from perdure.effects.base import Found
+from perdure.errors import EffectFailed, UserError
+from perdure.testing.forge import Forge
 from perdure.workspace.git import open_repository
 from perdure.workspace.signing import find_signer
+from tests.effects.test_forge_pull_request import number_of, open_request
+from tests.effects.test_forge_pull_request import plan as plan_request
 from tests.effects.test_git_tag import plan_tag
 from tests.support.world import WHO, World
 
@@ -67,6 +71,45 @@ def test_signed_by_ssh(world: World, ssh_key: Path) -> None:
     """``gpg.format=ssh`` with a key file."""
     sign_with(world, ("gpg.format", "ssh"), ("user.signingKey", str(ssh_key)))
     assert_both_verify(world, str(ssh_key))
+
+
+def test_a_tag_on_what_was_merged_is_signed(world: World, guarded: Forge, ssh_key: Path) -> None:
+    """Its commit is known after the merge: signed then with the planned key, found as ours, deleted while ours."""
+    sign_with(world, ("gpg.format", "ssh"), ("user.signingKey", str(ssh_key)))
+    request, tag = plan_request(world, guarded)
+    assert tag.draft.summary.endswith(f"(signed with {ssh_key})")
+    open_request(request)
+    merged = guarded.merge(number_of(guarded), "squash")
+    world.git("config", "--global", "user.signingKey", str(ssh_key) + ".other")
+    with pytest.raises(EffectFailed, match=r"is configured to sign with .*other now; the plan says"):
+        tag.do()
+    world.git("config", "--global", "user.signingKey", str(ssh_key))
+    tag.apply()
+    world.git("verify-tag", "v1.3.0", at=world.remote)
+    assert world.ref("v1.3.0^{commit}", at=world.remote) == merged
+    assert tag.found() is Found.done
+    tag.inverse.apply()
+    assert world.ref("v1.3.0", at=world.remote) == "" and tag.found() is Found.not_done
+
+
+def test_an_unsigned_or_light_tag_of_the_name_is_not_ours(world: World, guarded: Forge, ssh_key: Path) -> None:
+    """Where a signature is planned, the same words without one are somebody else's, and are not deleted."""
+    sign_with(world, ("gpg.format", "ssh"), ("user.signingKey", str(ssh_key)))
+    request, tag = plan_request(world, guarded)
+    open_request(request)
+    merged = guarded.merge(number_of(guarded), "squash")
+    for option in (["-a", "-m", "Orders 1.3.0"], []):
+        world.git("-c", "tag.gpgSign=false", "tag", "-f", *option, "v1.3.0", merged, at=world.remote)
+        assert tag.found() is Found.foreign
+        with pytest.raises(EffectFailed, match="not ours"):
+            tag.inverse.do()
+
+
+def test_a_key_that_nobody_can_use_is_told_of_when_planning(world: World, guarded: Forge) -> None:
+    """Not after the merge, when nobody watches."""
+    sign_with(world, ("gpg.format", "ssh"), ("user.signingKey", "/nonexistent/key"))
+    with pytest.raises(UserError, match="did not sign with /nonexistent/key"):
+        plan_request(world, guarded)
 
 
 def test_signed_by_openpgp(world: World, gpg_key: str) -> None:
