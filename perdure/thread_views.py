@@ -9,8 +9,16 @@ from datetime import datetime
 from perdure.contracts.http import JobView
 from perdure.contracts.job import JobPhase
 from perdure.contracts.schedules import FireView
-from perdure.contracts.threads import ThreadJob, ThreadRow, ThreadStanding, ThreadView, ThreadWordRequest
+from perdure.contracts.threads import (
+    ThreadErased,
+    ThreadJob,
+    ThreadRow,
+    ThreadStanding,
+    ThreadView,
+    ThreadWordRequest,
+)
 from perdure.policy.authorize import Principal
+from perdure.store.erasure import delete_thread
 from perdure.store.ledger import Ledger
 from perdure.store.notes import ThreadNotes
 from perdure.store.schedule_ledger import Schedules
@@ -67,6 +75,12 @@ class ThreadReader:
         """Pause, resume or archive a thread. Raises ``NotFound``, ``Conflict``."""
         self._threads.set_state(thread, _STATES[request.kind], request.note, by=principal.name, at=self._now())
         return self.view(thread)
+
+    def erase(self, principal: Principal, thread: str) -> ThreadErased:
+        """Erase what a thread's records say. Raises ``NotFound``, ``Conflict``."""
+        return ThreadErased(
+            thread=thread, contents=delete_thread(self._ledger.database, thread, by=principal.name, at=self._now())
+        )
 
     def _tell(self, job: JobView, decided: list[tuple[str, str]], schedule: str) -> ThreadJob:
         return ThreadJob(

@@ -5,7 +5,7 @@ from __future__ import annotations
 from fastapi import APIRouter
 
 from perdure.api.asking import Asked, Asking
-from perdure.contracts.threads import ThreadRow, ThreadView, ThreadWordRequest
+from perdure.contracts.threads import ThreadErased, ThreadRow, ThreadView, ThreadWordRequest
 from perdure.policy.authorize import Right
 
 router = APIRouter()
@@ -28,3 +28,9 @@ async def say_about_thread(thread: str, request: ThreadWordRequest, client: Aske
     """Pause, resume or archive. To pause, the right to submit is enough: it only brakes."""
     right: Right = "submit" if request.kind == "pause" and "decide" not in principal.may else "decide"
     return await client.read(principal, lambda: client.threads.say(principal, thread, request), right)
+
+
+@router.delete("/threads/{thread}")
+async def erase_thread(thread: str, client: Asked, principal: Asking) -> ThreadErased:
+    """Erase what a finished thread's records say, and archive it. Evidence goes: only the owner may."""
+    return await client.read(principal, lambda: client.threads.erase(principal, thread), right="own")

@@ -115,6 +115,8 @@ THREADS: Sections = {
         "pause": Entry("perdure.cli.threads:pause_thread", "Start nothing new in it, with a note saying why."),
         "resume": Entry("perdure.cli.threads:resume_thread", "Let it start jobs again."),
         "archive": Entry("perdure.cli.threads:archive_thread", "Put away a thread that has ended its work."),
+        "export": Entry("perdure.cli.thread_end:export_thread", "Write what is told of it into a file."),
+        "delete": Entry("perdure.cli.thread_end:delete_thread", "Erase what its records say; the chain stays."),
     }
 }
 

@@ -72,6 +72,14 @@ class ThreadView(Contract):
     """What its agents keep for each other."""
 
 
+class ThreadErased(Contract):
+    """What deleting a thread has erased."""
+
+    thread: str
+    contents: int
+    """Records that say nothing any more."""
+
+
 class ThreadWordRequest(Contract):
     """Say something about a thread."""
 

@@ -62,6 +62,7 @@ ROUTES: dict[str, tuple[str, Ask]] = {
     "messages": ("read", lambda c, job: c.get("/v1/messages")),
     "message again": ("submit", lambda c, job: c.post("/v1/messages/again", json={"key": "none"})),
     "try channel": ("own", lambda c, job: c.post("/v1/channels/none/test")),
+    "erase thread": ("own", lambda c, job: c.delete("/v1/threads/none")),
     "tools": ("read", lambda c, job: c.get("/v1/tools")),
     "effects": ("read", lambda c, job: c.get("/v1/effects")),
     "artifacts": ("read", lambda c, job: c.get("/v1/artifacts", params={"ref": job})),

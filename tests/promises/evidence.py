@@ -9,6 +9,7 @@ PROMISE = "The evidence is complete, and a change to it is seen."
 _EVIDENCE = "perdure/store/evidence.py"
 _CHAIN = "perdure/store/chain.py"
 _BLOBS = "perdure/store/blobs.py"
+_ERASURE = "perdure/store/erasure.py"
 
 KEPT: tuple[Kept, ...] = (
     Kept(
@@ -59,5 +60,26 @@ KEPT: tuple[Kept, ...] = (
         "            findings += [tampered(where, why) for why in _wrong_decision(record, public_keys, heads)]\n",
         "            pass\n",
         "tests/store/test_chain.py::test_a_decision_signed_by_a_stranger_is_named",
+    ),
+    Kept(
+        PROMISE,
+        _ERASURE,
+        "    for table in (schema.transcript, schema.agent_summaries, schema.agent_turns, schema.agent_calls):\n",
+        "    for table in (schema.transcript, schema.agent_turns, schema.agent_calls):\n",
+        "tests/store/test_erasing.py::test_an_erased_fact_stands_in_no_table",
+    ),
+    Kept(
+        PROMISE,
+        _ERASURE,
+        "    _erase_words(connection, thread)\n",
+        "",
+        "tests/store/test_erasing.py::test_an_erased_fact_stands_in_no_table",
+    ),
+    Kept(
+        PROMISE,
+        _ERASURE,
+        "    if names:\n",
+        "    if False:\n",
+        "tests/store/test_erasing.py::test_a_thread_with_open_work_is_not_deleted",
     ),
 )
