@@ -14,7 +14,7 @@ from sqlalchemy import Connection, inspect, text
 from perdure.errors import SetupError
 from perdure.store.database import Database, sqlite_path
 
-HEAD_REVISION = "0005"
+HEAD_REVISION = "0006"
 """The newest migration; a test compares it with the folder."""
 
 MIGRATIONS = Path(__file__).with_name("migrations")
