@@ -67,6 +67,7 @@ def _one_agent(
         ratio=found.overhead_ms / by_hand.overhead_ms,
         bare_cpu=without.cpu_ms, hand_cpu=by_hand.cpu_ms, ours_cpu=found.cpu_ms,
         hand_growth=by_hand.growth, ours_growth=found.growth,
+        hand_cpu_growth=by_hand.cpu_growth, ours_cpu_growth=found.cpu_growth,
         stored=stored / turns, request=found.largest_bytes / 1000,
     )  # fmt: skip
     about = f"{turns} {_SAY}"
@@ -80,6 +81,13 @@ def _one_agent(
         samples.figure("bare_cpu", "  by a bare loop", "ms"),
         samples.figure("ours_growth", "last turns over first ones", "", budget=max(GROWTH_BUDGET, by_hand.growth)),
         samples.figure("hand_growth", "  by hand on Temporal", ""),
+        samples.figure(
+            "ours_cpu_growth",
+            "worker CPU, last turns over first ones",
+            "",
+            budget=max(GROWTH_BUDGET, by_hand.cpu_growth),
+        ),
+        samples.figure("hand_cpu_growth", "  by hand on Temporal", ""),
         samples.figure("stored", "ledger and blobs a turn", "KB", note="of which 20 are the result"),
         samples.figure("request", "largest request", "KB", note="window of 200,000 tokens"),
         *_history_figures(_read(home, ours.jobs[load.run]), turns),

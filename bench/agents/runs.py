@@ -22,6 +22,8 @@ from bench.projects import git
 
 EDGE = 50
 """So many first and last turns are compared; of a shorter run a third."""
+_TICK = 0.01
+"""Seconds: less of CPU time is not told apart."""
 
 
 @dataclass(frozen=True)
@@ -82,6 +84,8 @@ class Ran:
     """From one turn's request to the next one's: the model answers at once, so all of it is overhead."""
     cpu_ms: float
     """Of the process that asks, for one turn."""
+    cpu_growth: float
+    """Of the process that asks: the last turns over the first ones."""
     largest_bytes: int
     asked_twice: int
 
@@ -93,7 +97,7 @@ class Ran:
     @property
     def growth(self) -> float:
         """Median of the last turns over the first ones."""
-        edge = min(EDGE, len(self.gaps_ms) // 3)
+        edge = edge_of(len(self.gaps_ms))
         return statistics.median(self.gaps_ms[-edge:]) / statistics.median(self.gaps_ms[:edge])
 
 
@@ -104,16 +108,26 @@ def measure(log: ModelLog, begin: Begin, load: Load, pid: int) -> Ran:
     """Begin one run and follow it to its last request; CPU is counted from the first request on."""
     begin([load])
     wait_until(lambda: log.of(load.run), f"the first request of {load.run}", pause=0.005)
-    before = cpu_seconds(pid)
-    wait_until(
-        lambda: log.last_turn(load.run) >= load.turns, f"turn {load.turns} of {load.run}", limit=1200, pause=0.01
-    )
-    used = cpu_seconds(pid) - before
+    edge = edge_of(load.turns)
+    before, first, last, after = (_cpu_at(log, load, pid, turn) for turn in (0, edge, load.turns - edge, load.turns))
     found = {request.turn: request for request in reversed(log.of(load.run)) if request.turn <= load.turns}
     ordered = [found[turn] for turn in sorted(found)]
     gaps = [(later.at - earlier.at) * 1000 for earlier, later in pairwise(ordered)]
     twice = len([request for request in log.of(load.run) if request.turn <= load.turns]) - len(found)
-    return Ran(gaps, used * 1000 / load.turns, max(request.size_bytes for request in ordered), twice)
+    growth = (after - last) / max(first - before, _TICK)
+    largest = max(request.size_bytes for request in ordered)
+    return Ran(gaps, (after - before) * 1000 / load.turns, growth, largest, twice)
+
+
+def edge_of(turns: int) -> int:
+    """How many first and last turns of a run are compared."""
+    return max(1, min(EDGE, turns // 3))
+
+
+def _cpu_at(log: ModelLog, load: Load, pid: int, turn: int) -> float:
+    what = f"turn {turn} of {load.run}"
+    wait_until(lambda: log.last_turn(load.run) >= turn, what, limit=1200, pause=0.01)
+    return cpu_seconds(pid)
 
 
 def measure_crowd(log: ModelLog, begin: Begin, loads: Sequence[Load]) -> float:
