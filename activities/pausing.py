@@ -8,6 +8,7 @@ from activities.ledger import Decisions
 from perdure.contracts.application import EffectInput, is_pause
 from perdure.contracts.plan import Plan, PlannedEffect
 from perdure.effects.base import Found, Probe
+from perdure.policy.notify import NOTICE
 from perdure.store.ledger import Ledger
 from perdure.store.rows import IntentRow
 
@@ -57,7 +58,7 @@ class Pauses:
         lost: list[str] = []
         for index in sorted((index for index in done if index < question.index), reverse=True):
             planned = plan.effects[index]
-            if planned.target in proven:
+            if planned.target in proven or planned.kind == NOTICE:  # a message is its receipt: nothing shows it
                 continue
             found = look(planned)
             if found.found is Found.done:

@@ -6,6 +6,7 @@ from typing import Any
 
 from perdure.contracts.application import OpenApplicationInput, OpenApplicationResult
 from perdure.contracts.plan import After
+from perdure.effects.base import EffectRequest
 from tests.activities.kit import Bench
 
 
@@ -42,6 +43,19 @@ def test_step_before_must_be_as_it_was_left(bench: Bench) -> None:
     assert held.state == "paused"
     assert "step 1 (note) was done, and now" in held.detail
     (bench.witness / "NOTE").write_text("word")
+    assert bench.apply(1).state == "done"
+
+
+def test_message_that_was_handed_over_holds_nobody_up(bench: Bench) -> None:
+    """Nothing in the world shows it: its receipt does."""
+    bench.applier._secrets = lambda _wanted: {"team": "json://127.0.0.1:1"}
+    said = {"to": "team", "title": "It begins", "text": "Now."}
+    request = EffectRequest(id="tell", arguments=said, undo="none_needed")
+    tell, say = bench._plan("notify.send", request), bench.planned()[1]
+    bench.approve([tell, say.model_copy(update={"pause": True})])
+    assert bench.apply(0).state == "done"
+    assert bench.apply(1).state == "paused"
+    bench.decide("go_on", effect=1)
     assert bench.apply(1).state == "done"
 
 
