@@ -45,10 +45,34 @@ class GitCommit:
         ref = full_ref("heads", text_argument(request, "branch"))
         old, new = object_argument(request, "from"), object_argument(request, "to")
         _refuse_other(request, repository, ref, old, new)
+        return self.fix(
+            repository,
+            ref,
+            old,
+            new,
+            pack=BlobRef.model_validate(request.draft["pack"]),
+            who={**request.draft["identity"], "at": request.draft["at"]},
+            changes=request.draft["changes"],
+            blobs=context.blobs,
+            signed_with=request.draft.get("signed_with", ""),
+        )
+
+    def fix(
+        self,
+        repository: Repository,
+        ref: str,
+        old: str,
+        new: str,
+        *,
+        pack: BlobRef,
+        who: JsonDict,
+        changes: list[JsonDict],
+        blobs: Blobs,
+        signed_with: str = "",
+    ) -> EffectDraft:
+        """What moves a branch to a commit whose new objects are in ``pack``, and a checkout of it along."""
         place = find_checkout(repository, ref)
-        _refuse_filtered(place, request.draft["changes"])
-        pack = BlobRef.model_validate(request.draft["pack"])
-        size, note = _size(repository, old, new, pack, context.blobs), signed_note(request.draft.get("signed_with", ""))
+        _refuse_filtered(place, changes)
         body: JsonDict = {
             "repository": str((place or repository).place),
             "identity": repository.identity,
@@ -58,13 +82,13 @@ class GitCommit:
             "pack": pack.model_dump(),
             "checkout": place is not None,
             "clean": "all",
-            "who": {**request.draft["identity"], "at": request.draft["at"]},
+            "who": who,
         }
         back = {**body, "old": new, "new": old, "clean": "changed"}
         branch = short_ref(ref)
         return EffectDraft(
             body=body,
-            summary=size + note,
+            summary=_size(repository, old, new, pack, blobs) + signed_note(signed_with),
             target=f"git:{repository.identity}",
             inverse=Inverse(summary=f"move {branch} back", kind=self.kind, version=self.version, body=back),
             requires=_requires(branch, old, place),

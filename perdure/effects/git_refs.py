@@ -8,15 +8,34 @@ from datetime import datetime
 from perdure.contracts.base import JsonDict
 from perdure.effects.arguments import moved_away, repository_in
 from perdure.effects.base import Found, Probe
-from perdure.errors import PerdureError
-from perdure.workspace.git import Repository
+from perdure.errors import PerdureError, UserError
+from perdure.workspace.git import GitError, Repository
 from perdure.workspace.private import signature_environment
-from perdure.workspace.refs import short_ref, zero_id
+from perdure.workspace.refs import is_object_id, is_ref, short_ref, zero_id
 
 
 def at_now(repository: Repository, ref: str) -> str:
     """The id that ``ref`` is at; the zero id when there is none."""
     return repository.resolve(ref) or zero_id(repository.object_format)
+
+
+def find_commit(repository: Repository, step: str, name: str, given: str) -> str:
+    """Return the id of the commit that an id, a branch or a tag names.
+
+    Raises:
+        UserError: there is none.
+    """
+    names = [given] if is_object_id(given) or is_ref(given) else [f"refs/heads/{given}", f"refs/tags/{given}"]
+    for one in names:
+        if not is_object_id(one) and (not is_ref(one) or repository.resolve(one) is None):
+            continue
+        try:
+            found = repository.read("rev-parse", "--verify", "--quiet", "--end-of-options", f"{one}^{{commit}}")
+            return found.decode().strip()
+        except GitError:
+            continue  # an id that is not here, or of something else
+    expected = "expected the id of a commit, a branch or a tag that is here"
+    raise UserError(f"Step {step!r}: `{name}` is {given!r}; {expected}.")
 
 
 def is_none(oid: str) -> bool:

@@ -13,8 +13,10 @@ from perdure.effects.files_link import FilesLink
 from perdure.effects.files_write import FilesWrite
 from perdure.effects.forge_pull_request import ForgePullRequest
 from perdure.effects.forge_release import ForgeRelease
+from perdure.effects.git_branch import GitBranch
 from perdure.effects.git_commit import GitCommit
 from perdure.effects.git_push import GitPush
+from perdure.effects.git_revert import GitRevert
 from perdure.effects.git_tag import GitTag
 from perdure.effects.git_tag_merged import GitTagMerged
 from perdure.effects.http_request import HttpRequest
@@ -34,7 +36,7 @@ def shipped_effects() -> list[Effect]:
     """The kinds that come with Perdure, in the order of the reference."""
     effects: list[Effect] = [GitCommit(), GitTag(), GitPush(), FilesWrite(), FilesLink(), ShellRun()]
     effects += [ForgePullRequest(), GitTagMerged(), ForgeRelease()]
-    effects += [HttpRequest(), SqlExecute(), SqliteBackup(), NotifySend()]
+    effects += [HttpRequest(), SqlExecute(), SqliteBackup(), NotifySend(), GitBranch(), GitRevert()]
     return effects
 
 

@@ -21,7 +21,7 @@ _FILES_WRITE = "files.write"
 LARGEST_INLINE_BYTES = 1_000_000
 """A larger diff is not part of an answer but streamed: as JSON, 20 MB took 17 s and 326 MB of the API (measured)."""
 
-_COMMIT = "git.commit"
+_COMMIT, _REVERT = "git.commit", "git.revert"
 _OF_A_COMMIT = {"new", "old", "pack"}
 """What differs in the body of a commit that was made again of the same files."""
 
@@ -93,7 +93,8 @@ def changes_of(plan: Plan) -> list[FileChange]:
     written = [effect.body for effect in plan.effects if effect.kind == _FILES_WRITE]
     fields = FileChange.model_fields
     beside = [FileChange.model_validate({name: body[name] for name in fields if name in body}) for body in written]
-    return [*plan.envelope.changes, *beside]
+    reverted = [change for effect in plan.effects if effect.kind == _REVERT for change in effect.body["changes"]]
+    return [*plan.envelope.changes, *beside, *(FileChange.model_validate(change) for change in reverted)]
 
 
 def _show_effects(plan: Plan, digest: str, intents: Sequence[Intent]) -> list[EffectView]:

@@ -7,7 +7,7 @@ point says. The next attempt must find out what became of it: done once, never t
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
@@ -63,8 +63,10 @@ class EffectBench:
         request = EffectRequest(id="step", arguments=arguments, attempt_limit=limit, **step)
         if point:
             in_child(lambda: self._plan_and_die(effect, request, point))
-        draft = effect.plan(request, self._attempts.context())
-        again = effect.plan(request, self._attempts.context())
+        context = self._attempts.context()
+        draft = effect.plan(request, context)
+        # As in a job, whose every round has one time, however often its plan is frozen.
+        again = effect.plan(request, replace(self._attempts.context(), now=context.now))
         _expect(draft == again, f"{kind}: planned twice in the same world it gave two plans.")
         canonical_bytes(draft.body)  # raises for what cannot be hashed, such as a fraction
         return PlannedEffect(

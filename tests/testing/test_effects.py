@@ -20,14 +20,15 @@ from perdure.testing.effect_attempts import NotReached
 from perdure.testing.effects import CRASH_POINTS, EffectBench, crash_points
 from perdure.testing.postgres import fresh_database, postgres_server
 from tests.support.records import Records, serve_records
+from tests.support.repositories import git, make_project
 
 SAMPLE = 5
 
 
-def sampled(points: tuple[str, ...]) -> list[Any]:
+def sampled(points: tuple[str, ...], every: int = SAMPLE) -> list[Any]:
     """Every fifth point in the ordinary tests, all of them in ``make torture``."""
     return [
-        pytest.param(point, id=point, marks=[] if at % SAMPLE == 3 else [pytest.mark.torture])
+        pytest.param(point, id=point, marks=[] if at % every == 3 else [pytest.mark.torture])
         for at, point in enumerate(points)
     ]
 
@@ -209,3 +210,17 @@ def test_what_is_no_effect_is_said_at_once(tmp_path: Path) -> None:
     """Before anything runs."""
     with pytest.raises(AssertionError, match="no effect"):
         EffectBench(tmp_path, [object()])  # type: ignore[list-item]
+
+
+@pytest.mark.parametrize("point", sampled(CRASH_POINTS, every=15))
+@pytest.mark.parametrize("kind", ["git.branch", "git.revert"])
+def test_branch_and_revert_survive(shared: EffectBench, tmp_path: Path, kind: str, point: str) -> None:
+    """On a real repository with a checkout: the branch is where it shall be once, and back."""
+    repo = make_project(tmp_path).path
+    bad = git(repo, "rev-parse", "HEAD")
+    given = {"name": "stable", "at": bad} if kind == "git.branch" else {"commit": bad, "branch": "main"}
+
+    def look() -> tuple[str, str]:
+        return git(repo, "for-each-ref", "--format=%(refname) %(objectname)"), git(repo, "status", "--porcelain")
+
+    shared.survive(point, kind, {"repo": str(repo), **given}, look=look)
