@@ -9,7 +9,7 @@ import pytest
 
 from perdure.contracts.decisions import Edits
 from perdure.errors import UserError
-from tests.rules.kit import make_repository, save, tag
+from tests.rules.kit import ReleaseRun, make_repository, save, tag
 from tests.rules.packages_kit import NPM, NPM_TAGS, PackagesRun, make_workspace, manifest, texts, versions
 from tests.support.repositories import git
 
@@ -187,10 +187,26 @@ def test_changesets_number_by_the_manifest(tmp_path: Path) -> None:
 
 
 def test_changesets_in_pre_mode_are_refused(tmp_path: Path) -> None:
-    """Files that wait for a final version would be lost: the way out is named."""
+    """Files that wait for a final version would be lost: the way out is named, for a single package too."""
     path = with_changesets(tmp_path, '{"ignore": []}', **{".changeset/pre.json": '{"mode": "pre", "tag": "next"}'})
-    with pytest.raises(UserError, match=r"pre mode, which is not supported\. Leave it"):
+    with pytest.raises(UserError, match=r"pre mode \(pre\), which is not supported\. Leave it"):
         PackagesRun(path, tmp_path).propose()
+    with pytest.raises(UserError, match="`changeset pre exit`"):
+        ReleaseRun(path, tmp_path, {"tag": "@x/core@{version}", "path": "packages/core"}).propose()
+
+
+def test_leaving_changesets_pre_mode_releases_all_that_waited(tmp_path: Path) -> None:
+    """From pre-releases in the manifests to final versions above the last one; the mode ends with the last one."""
+    pre = '{"mode": "exit", "tag": "next", "initialVersions": {"@x/core": "1.0.0"}, "changesets": ["one"]}'
+    path = with_changesets(tmp_path, '{"ignore": []}', **{".changeset/pre.json": pre})
+    core = {"packages/core/package.json": manifest("@x/core", "1.1.0-next.1")}
+    save(path, "new", {**core, ".changeset/two.md": '---\n"@x/core": minor\n---\n\nImport.\n'})
+    release = PackagesRun(path, tmp_path).propose()
+    assert versions(release)["@x/core"] == "1.1.0"
+    assert release["consumed"] == [".changeset/one.md", ".changeset/pre.json", ".changeset/two.md"]
+    save(path, "theirs", {".changeset/app.md": '---\n"@x/app": patch\n---\n\nApp.\n'})
+    part = PackagesRun(path, tmp_path, {"only": ["@x/core"]}).propose()
+    assert part["consumed"] == [".changeset/one.md", ".changeset/two.md"], "the app's still waits"
 
 
 @pytest.mark.parametrize(

@@ -6,6 +6,7 @@ and fragments with sections of their own (``changelog.d/20261130_import.md`` wit
 
 from __future__ import annotations
 
+import json
 import re
 import tomllib
 from collections.abc import Iterable, Iterator, Mapping
@@ -23,6 +24,7 @@ _FOLDERS = ("changelog.d", "changes.d", "news", "newsfragments", "changes")
 _MAY_HOLD_SECTIONS = ("changelog.d", "changes.d")
 """Where a file may have headings of its own; a ``news`` folder may as well be that of a web site."""
 _CHANGESETS = ".changeset"
+_PRE = "pre.json"
 _TYPES: Mapping[str, tuple[str, Bump]] = {
     **dict.fromkeys(("feature", "features", "feat", "added", "add", "new"), ("Added", "minor")),
     **dict.fromkeys(("change", "changed", "enhancement", "improvement"), ("Changed", "minor")),
@@ -73,9 +75,26 @@ def find_change_files(repository: Repository, tree: CommitTree) -> tuple[list[Js
 
 
 def find_changesets(root: CommitTree) -> tuple[list[JsonDict], list[str]]:
-    """Return (files, findings) of the changesets at the repository's root, as :func:`find_change_files` does."""
+    """Return (files, findings) of the changesets at the repository's root, as :func:`find_change_files` does.
+
+    Where their pre mode is being left (``changeset pre exit``) its file is one of them, with no change of its own.
+
+    Raises:
+        UserError: they are in pre mode: files that wait, listed, for a final version would be lost.
+    """
     changesets = root.open_folder(_CHANGESETS)
-    return _sort_out(_read_changesets(changesets) if changesets else ())
+    if changesets is None:
+        return [], []
+    files, findings = _sort_out(_read_changesets(changesets))
+    return files + _read_pre_mode(changesets), findings
+
+
+def leave_pre_mode(consumed: Iterable[str], files: Iterable[JsonDict]) -> list[str]:
+    """Return what is taken over, sorted: the file of the pre mode only with the last changeset, for the others wait."""
+    taken = set(consumed)
+    mark, start = f"{_CHANGESETS}/{_PRE}", f"{_CHANGESETS}/"
+    waits = {str(file["path"]) for file in files if file["path"].startswith(start)} - taken
+    return sorted(taken - {mark} if waits else taken)
 
 
 def find_fragments(tree: CommitTree) -> tuple[list[JsonDict], list[str]]:
@@ -113,6 +132,23 @@ def _read_changesets(tree: CommitTree) -> Iterator[tuple[str, list[Change] | Non
     for name in tree.names:
         if name.endswith(".md") and name.lower() != "readme.md":
             yield join(tree.folder, name), _read_changeset(_decode(tree.read(name) or b""))
+
+
+def _read_pre_mode(tree: CommitTree) -> list[JsonDict]:
+    if _PRE not in tree.names:
+        return []
+    path = join(tree.folder, _PRE)
+    try:
+        mode = json.loads(_decode(tree.read(_PRE) or b"")).get("mode")
+    except (ValueError, AttributeError):
+        mode = None
+    if mode != "exit":
+        raise UserError(
+            f"{path} says that changesets are in pre mode ({mode or 'unreadable'}), which is not supported. Leave it "
+            "(`changeset pre exit`, and commit that): the final versions are then released from all that waited. "
+            "pre=… makes pre-releases here."
+        )
+    return [{"path": path, "changes": []}]
 
 
 def _read_fragments(tree: CommitTree, *, may_hold_sections: bool) -> Iterator[tuple[str, list[Change] | None]]:

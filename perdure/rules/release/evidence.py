@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 
 from perdure.contracts.base import JsonDict
 from perdure.rules.git_commits import Commit
+from perdure.rules.release.change_files import leave_pre_mode
 from perdure.rules.release.commit_entries import read_commit_entries
 from perdure.rules.release.commit_signals import Reading
 from perdure.rules.release.entries import Entry, clean_text, find_section
@@ -110,7 +111,8 @@ def collect_entries(gathered: Gathered) -> Collected:
 
 def find_consumed(gathered: Gathered) -> list[str]:
     """Return the paths of the change files that this release takes over, sorted."""
-    return sorted({str(file["path"]) for file in gathered.change_files if _is_consumed(file, gathered.package)})
+    consumed = (str(file["path"]) for file in gathered.change_files if _is_consumed(file, gathered.package))
+    return leave_pre_mode(consumed, gathered.change_files)
 
 
 def _is_consumed(file: JsonDict, package: str) -> bool:

@@ -20,7 +20,6 @@ USUAL_FOLDERS = ("packages/*", "libs/*", "crates/*", "modules/*", "projects/*", 
 """Where packages are looked for when nothing names them."""
 
 _CHANGESETS = ".changeset/config.json"
-_PRE = ".changeset/pre.json"
 _READERS: Mapping[Kind, tuple[str, Callable[[CommitFiles, str], Package | str]]] = {
     "npm": (npm.MANIFEST, npm.read_package),
     "cargo": (cargo.MANIFEST, cargo.read_crate),
@@ -55,7 +54,6 @@ def discover(files: CommitFiles, named: Sequence[str]) -> Workspace:
     Raises:
         UserError: there are none, or two have the same name.
     """
-    _refuse_pre_mode(files)
     findings: list[str] = []
     chosen = {kind: _choose(files, kind, named) for kind in _READERS}
     if not named and not any(chosen.values()):
@@ -169,15 +167,6 @@ def _changesets(files: CommitFiles) -> dict[str, Any]:
 def _says_always(config: Mapping[str, Any]) -> bool:
     tables = [value for value in config.values() if isinstance(value, dict)]
     return any(table.get("updateInternalDependents") == "always" for table in [config, *tables])
-
-
-def _refuse_pre_mode(files: CommitFiles) -> None:
-    """In changesets' pre mode files wait, listed, for a final version: taking them over would lose them."""
-    if files.has(_PRE):
-        raise UserError(
-            f"{_PRE} says that changesets are in pre mode, which is not supported. Leave it "
-            "(`changeset pre exit`, then `changeset version`), and give pre=… for pre-releases here."
-        )
 
 
 def _name_lists(value: Any) -> list[list[str]]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from perdure.contracts.base import JsonDict
+from perdure.rules.release.change_files import leave_pre_mode
 from perdure.rules.release.markdown import write_notes
 from perdure.rules.release.packages.releasing import Releasing
 from perdure.rules.release.packages.root_words import RootWords
@@ -91,7 +92,7 @@ def _find_consumed(gathered: JsonDict, released: set[str]) -> list[str]:
     for one in gathered["packages"]:
         if one["name"] in released:
             consumed += [str(file["path"]) for file in one["changes"]["files"]]
-    return sorted(set(consumed))
+    return leave_pre_mode(consumed, gathered["changesets"])
 
 
 def _shorten(titles: Sequence[str]) -> str:
