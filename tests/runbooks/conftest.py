@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import shutil
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 
@@ -13,9 +15,12 @@ from tests.support.installation import Installation, installation
 
 @pytest.fixture(scope="module")
 def home(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Installation]:
-    """A running installation without a worker."""
+    """A running installation without a worker, with the examples and the runbooks of these tests."""
     folder = tmp_path_factory.mktemp("installation")
-    with installation(folder, PERDURE_TEMPLATES=str(RUNBOOKS)) as running:
+    (templates := folder / "templates").mkdir()
+    for file in (*RUNBOOKS.glob("*.yaml"), *(Path(__file__).parent / "templates").glob("*.yaml")):
+        shutil.copy(file, templates)
+    with installation(folder, PERDURE_TEMPLATES=str(templates)) as running:
         yield running
 
 
