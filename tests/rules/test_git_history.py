@@ -60,6 +60,20 @@ def test_the_highest_version_is_the_last_release_not_the_nearest_tag(tmp_path: P
     assert subjects(value) == ["feat: c", "feat: b"]
 
 
+def test_several_tags_on_a_commit_and_branches_beside_are_normal(tmp_path: Path) -> None:
+    """A candidate, its final version and another package's tag share a commit; other branches are not read."""
+    path = make_repository(tmp_path)
+    save(path, "feat: begin")
+    tag(path, "v1.0.0-rc.1", "v1.0.0", "app-1.0.0", "latest")
+    git(path, "switch", "-qc", "aside")
+    save(path, "feat!: aside")
+    tag(path, "v3.0.0")
+    git(path, "switch", "-q", "main")
+    save(path, "fix: here")
+    value = history(path, tmp_path, remote="")
+    assert (value["last_tag"], value["last_candidate"], subjects(value)) == ("v1.0.0", "", ["fix: here"])
+
+
 def test_a_candidate_above_the_last_release_is_told(tmp_path: Path) -> None:
     """A reachable release candidate is no last release, but the next one must not fall behind it."""
     path = make_repository(tmp_path)
