@@ -87,7 +87,7 @@ class Courier:
             try:
                 if is_new:
                     await asyncio.to_thread(self.take_over)
-                await asyncio.to_thread(self.work)
+                await asyncio.to_thread(self.work, stop.is_set)
                 said, is_new = "", False
             except PerdureError as error:
                 if error.message != said:
@@ -104,8 +104,8 @@ class Courier:
         """What dead workers were sending is sent again at once, as something that may have arrived."""
         self._outbox.release(self._is_dead, self._now())
 
-    def work(self) -> int:
-        """Make the messages of all new records and send what is due; return how many were settled.
+    def work(self, is_stopped: Callable[[], bool] = lambda: False) -> int:
+        """Make the messages of all new records and send what is due, one by one; return how many were settled.
 
         Raises:
             SetupError: the settings or the ledger cannot be read now; nothing is lost.
@@ -118,11 +118,12 @@ class Courier:
             self._outbox.add(upto, [new for record in records for new in self._messages(record, channels)])
         if not self._outbox.is_any_due(self._now()):
             return 0
-        channels, taken = self._channels(), self._outbox.take(self._sender, self._now(), self._now() + _PATIENCE)
+        channels, count = self._channels(), 0
         with self._carry() as send:
-            for message in taken:
+            while not is_stopped() and (message := self._outbox.take(self._sender, self._now(), _PATIENCE)):
                 self._deliver(message, channels, send)
-        return len(taken)
+                count += 1
+        return count
 
     def _messages(self, record: EventView, channels: Channels) -> list[NewMessage]:
         if record.kind == "effect.receipt":

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Any
 
 from sqlalchemy import Row, func, insert, select, update
@@ -76,22 +76,21 @@ class Outbox:
             keys = [row.key for row in connection.execute(query) if is_dead(row.sender)]
             connection.execute(update(rows).where(rows.c.key.in_(keys)).values(due_at=time_text(at)))
 
-    def take(self, sender: str, at: datetime, until: datetime, limit: int = 20) -> list[MessageView]:
-        """Take messages that are due: nobody else does before ``until``, unless they are settled first.
+    def take(self, sender: str, at: datetime, patience: timedelta) -> MessageView | None:
+        """Take the message that has been due longest: nobody else does within ``patience``, unless it is settled first.
 
         One that was taken and never settled is given out again as doubtful: whoever sent it died over it.
         """
         rows = schema.messages
         due = (rows.c.state == "waiting", rows.c.due_at <= time_text(at))
         with self._database.write() as connection:
-            found = connection.execute(select(rows).where(*due).order_by(rows.c.due_at).limit(limit)).all()
-            for row in found:
-                values = {"attempts": row.attempts + 1, "sender": sender, "due_at": time_text(until)}
-                doubt = row.is_doubtful or bool(row.sender)
-                connection.execute(update(rows).where(rows.c.key == row.key).values(**values, is_doubtful=doubt))
-            keys = [row.key for row in found]
-            taken = connection.execute(select(rows).where(rows.c.key.in_(keys)).order_by(rows.c.position)).all()
-        return [_view(row) for row in taken]
+            row = connection.execute(select(rows).where(*due).order_by(rows.c.due_at).limit(1)).one_or_none()
+            if row is None:
+                return None
+            doubt, until = row.is_doubtful or bool(row.sender), time_text(at + patience)
+            values = {"attempts": row.attempts + 1, "sender": sender, "due_at": until, "is_doubtful": doubt}
+            connection.execute(update(rows).where(rows.c.key == row.key).values(**values))
+            return _view(connection.execute(select(rows).where(rows.c.key == row.key)).one())
 
     def is_any_due(self, at: datetime) -> bool:
         """Whether there is something to take; costs no writer's turn."""

@@ -159,7 +159,7 @@ def test_what_the_dead_were_sending_says_that_it_may_have_been_told(office: Offi
     key = office.ear.keys[0]
     [sent] = office.outbox.list()
     office.outbox.settle(sent.key, "waiting", at=now(), again_at=now())  # the end was never written
-    office.outbox.take("dead", now(), now() + timedelta(minutes=2))
+    office.outbox.take("dead", now(), timedelta(minutes=2))
     courier = office.courier("two")
     assert courier.work() == 0
     courier.take_over()

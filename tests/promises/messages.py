@@ -13,8 +13,8 @@ KEPT: tuple[Kept, ...] = (
     Kept(
         PROMISE,
         "perdure/store/outbox.py",
-        "                doubt = row.is_doubtful or bool(row.sender)\n",
-        "                doubt = row.is_doubtful\n",
+        "            doubt, until = row.is_doubtful or bool(row.sender), time_text(at + patience)\n",
+        "            doubt, until = row.is_doubtful, time_text(at + patience)\n",
         f"{_COURIER}::test_what_the_dead_were_sending_says_that_it_may_have_been_told",
     ),
     Kept(

@@ -68,6 +68,7 @@ def test_there_are_five_and_they_run_as_they_stand() -> None:
         load_entry(entry, check=lambda found: check_template(found, rules=rules, effects=effects, tools=()))
 
 
+@pytest.mark.timeout(900)
 def test_killed_in_the_middle_all_are_applied_taken_back_and_applied_again(
     home: Installation, plays: dict[str, Play]
 ) -> None:

@@ -11,7 +11,8 @@ from perdure.store.outbox import NewMessage, Outbox
 from tests.store.ledger_kit import AT, Scene
 
 KINDS = ("gate.opened",)
-LATER = AT + timedelta(minutes=2)
+PATIENCE = timedelta(minutes=2)
+LATER = AT + PATIENCE
 
 
 @pytest.fixture
@@ -51,32 +52,32 @@ def test_records_of_other_kinds_are_passed_over(scene):
 def test_message_is_taken_by_one(scene):
     """Who takes it has time to send it; then somebody else may, and it is doubtful."""
     outbox, message = filled(scene)
-    [taken] = outbox.take("one", AT, LATER)
+    taken = outbox.take("one", AT, PATIENCE)
     assert (taken.key, taken.attempts, taken.is_doubtful) == (message.key, 1, False)
-    assert outbox.take("two", LATER - timedelta(seconds=1), LATER) == []
-    [again] = outbox.take("two", LATER, LATER + timedelta(minutes=2))
+    assert outbox.take("two", LATER - timedelta(seconds=1), PATIENCE) is None
+    again = outbox.take("two", LATER, PATIENCE)
     assert (again.attempts, again.is_doubtful) == (2, True)
 
 
 def test_what_the_dead_were_sending_is_due_at_once_and_doubtful(scene):
     """What the living send is left to them."""
     outbox, _ = filled(scene)
-    outbox.take("dead", AT, LATER)
+    outbox.take("dead", AT, PATIENCE)
     outbox.release(lambda sender: sender != "dead", AT)
     assert not outbox.is_any_due(AT)
     outbox.release(lambda sender: sender == "dead", AT)
-    [again] = outbox.take("two", AT, LATER)
+    again = outbox.take("two", AT, PATIENCE)
     assert again.is_doubtful
 
 
 def test_failure_is_kept_and_tried_again_without_doubt(scene):
     """What was refused is sure not to have arrived."""
     outbox, message = filled(scene)
-    outbox.take("one", AT, LATER)
+    outbox.take("one", AT, PATIENCE)
     outbox.settle(message.key, "waiting", at=AT, error="refused", again_at=LATER)
     [listed] = outbox.list(states=["waiting"])
     assert (listed.error, listed.due_at) == ("refused", LATER)
-    [again] = outbox.take("one", LATER, LATER + timedelta(minutes=2))
+    again = outbox.take("one", LATER, PATIENCE)
     assert not again.is_doubtful
 
 
