@@ -79,10 +79,9 @@ def test_a_page_that_cannot_be_made_waits_for_a_person(working: Installation, op
     job = release(working, open_project)
     open_project.forge.fail("POST", "/releases$", "401", times=1)
     working.approve(job)
-    found = working.wait(job, JobPhase.unknown)
+    found = working.wait(job, JobPhase.paused)
     assert "announce" in found.summary and open_project.ref("refs/tags/v1.3.0")
-    body = {"decision_id": "r" + job.job_id[-11:], "digest": found.digest, "effect": 3, "answer": "not_done"}
-    working.post("/v1/resolve", body, ref=job.job_id)
+    working.post("/v1/steer", {"decision_id": "r" + job.job_id[-11:], "kind": "resume"}, ref=job.job_id)
     working.done(job)
     assert len(open_project.forge.releases) == 1
 

@@ -16,6 +16,7 @@ from tests.crash.points import apply_points, kinds_of, undo_points
 from tests.support.hearing import Ear, listening
 from tests.support.installation import Installation, wait_until
 from tests.support.records import Records, serve_records
+from tests.support.repositories import git
 
 SAMPLE = 9
 """Every ninth point runs in the ordinary tests; all of them in ``make torture``."""
@@ -43,6 +44,10 @@ class Operation:
         about = {"name": self.name, "folder": str(self.folder), "url": self.records.url, "to": to}
         return home.run("operations", self.folder, **about)
 
+    def commits(self, branch: str) -> list[str]:
+        """Subjects of a branch, newest first."""
+        return git(self.folder / "repo", "log", "--format=%s", branch).splitlines()
+
     def orders(self, file: Path) -> list[str]:
         """What a database file holds."""
         with closing(sqlite3.connect(file)) as connection:
@@ -56,6 +61,9 @@ class Operation:
         assert self.records.held == {self.name: {"state": "active"}}
         assert len(self.records.asked("PUT")) <= 2, "sent again only when it was proven not done"
         assert (self.folder / "current").readlink() == Path("green")
+        assert self.commits("stable") == ["fix: wrong", "feat: begin"]
+        assert self.commits("main")[1:] == ["fix: wrong", "feat: begin"]
+        assert (self.folder / "repo" / "orders.txt").read_text() == "right\n"
         assert [file.name for file in self.folder.iterdir() if file.name.startswith(".perdure-")] == []
 
     def assert_told(self) -> None:
@@ -69,6 +77,19 @@ class Operation:
         assert self.orders(self.folder / "orders.db") == []
         assert self.records.held == {}
         assert (self.folder / "current").readlink() == Path("blue")
+        assert self.commits("main") == ["fix: wrong", "feat: begin"]
+        assert git(self.folder / "repo", "branch", "--list", "stable") == ""
+
+
+def make_history(repo: Path) -> None:
+    """A repository whose last commit is to be taken back."""
+    git(repo.parent, "init", "-q", "-b", "main", str(repo))
+    git(repo, "config", "user.name", "Mara Maintainer")
+    git(repo, "config", "user.email", "mara@example.org")
+    for text, subject in (("right\n", "feat: begin"), ("wrong\n", "fix: wrong")):
+        (repo / "orders.txt").write_text(text)
+        git(repo, "add", ".")
+        git(repo, "commit", "-q", "-m", subject)
 
 
 @pytest.fixture
@@ -77,6 +98,7 @@ def operation(tmp_path: Path) -> Iterator[Operation]:
     for name in ("blue", "green"):
         (tmp_path / name).mkdir()
     (tmp_path / "current").symlink_to("blue")
+    make_history(tmp_path / "repo")
     with closing(sqlite3.connect(tmp_path / "orders.db")) as connection:
         connection.execute("CREATE TABLE orders (name text)")
     with serve_records() as records, listening() as ear:

@@ -103,6 +103,18 @@ def _execute(world: World, _: Around) -> Planned:
     return world.plan("sql.execute", arguments, probe="SELECT count(*) FROM x WHERE a = 1", undo=undo)
 
 
+def _branch(world: World, _: Around) -> Planned:
+    return world.plan("git.branch", {"repo": str(world.repo), "name": "stable", "at": "main"})
+
+
+def _revert(world: World, _: Around) -> Planned:
+    for name in ("wrong", "right"):  # the tree without the first is a new one; git touches an object that is there
+        (world.repo / name).write_text("1\n")
+        world.git("add", name)
+        world.git("commit", "-m", f"feat: {name}")
+    return world.plan("git.revert", {"repo": str(world.repo), "commit": world.ref("HEAD~1"), "branch": "main"})
+
+
 PARKING = {"forge.pull_request"}
 """Finished by somebody outside, and not undone by us: `test_forge_pull_request.py` tries these."""
 
@@ -116,6 +128,8 @@ MAKERS: dict[str, Callable[[World, Around], Planned]] = {
     "forge.release": _release,
     "git.tag_merged": _tag_merged,
     "git.commit": _commit,
+    "git.branch": _branch,
+    "git.revert": _revert,
     "git.tag": _tag,
     "git.push": _push,
     "files.write": _write,

@@ -1,5 +1,7 @@
 """Conventional Commits 1.0.0, item by item, and the road the reader takes where the specification is silent."""
 
+import re
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -128,7 +130,17 @@ _WORD = st.from_regex(r"[a-z]{1,8}", fullmatch=True)
 _TEXT = st.from_regex(r"[a-z0-9#.]([a-z0-9 #.]{0,20}[a-z0-9#.])?", fullmatch=True)
 
 
-@given(_WORD, st.none() | _WORD, st.booleans(), _TEXT, st.lists(_TEXT, max_size=3), st.none() | _TEXT)
+_PROSE = _TEXT.filter(lambda text: re.match(r"[a-z][a-z0-9]* #\S", text) is None)  # else it is a footer: "refs #1"
+
+
+def test_number_sign_without_a_number_is_no_footer() -> None:
+    """``Refs #133`` is one; a paragraph that ends with the sign is prose."""
+    found = parse_conventional("fix: x\n\nb #\n\nRefs #133")
+    assert found is not None
+    assert (found.body, [(one.token, one.value) for one in found.footers]) == ("b #", [("Refs", "#133")])
+
+
+@given(_WORD, st.none() | _WORD, st.booleans(), _TEXT, st.lists(_PROSE, max_size=3), st.none() | _TEXT)
 def test_what_is_written_is_read(
     kind: str, scope: str | None, mark: bool, text: str, body: list[str], breaking: str | None
 ) -> None:

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 BREAKING_TOKENS = frozenset({"BREAKING CHANGE", "BREAKING-CHANGE"})  # item 16: the two are the same; upper case (15)
 
 _HEADER = re.compile(r"(?P<type>[^\W_][\w-]*)(?:\((?P<scope>[^()\n]+)\))?(?P<mark>!)?: +(?P<text>\S.*)")
-_FOOTER = re.compile(r"(?P<token>BREAKING CHANGE|[A-Za-z][A-Za-z0-9-]*)(?:: +| (?=#))(?P<value>.*)")
+_FOOTER = re.compile(r"(?P<token>BREAKING CHANGE|[A-Za-z][A-Za-z0-9-]*)(?:: +| (?=#\S))(?P<value>.*)")
 _BREAKING = re.compile(r"BREAKING[ -]CHANGE: *(?P<value>.*)")
 
 
