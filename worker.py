@@ -55,7 +55,7 @@ from perdure.rules.registry import default_rules
 from perdure.runtime.connect import connect
 from perdure.runtime.doorkeeper import Doorkeeper
 from perdure.runtime.imports import Late
-from perdure.runtime.journal import JournalInterceptor, fail_predecessors, fail_returned
+from perdure.runtime.journal import JournalInterceptor, fail_predecessors
 from perdure.runtime.renderer import Renderer
 from perdure.runtime.state import has_died, process_name
 from perdure.runtime.workflow_runner import SandboxRunner
@@ -271,7 +271,6 @@ async def run(settings: Settings, ready: Callable[[], None] = lambda: None) -> N
                 ready()
                 telling = asyncio.create_task(build_courier(settings, ledger).run(stop))
                 if alone:  # may take long where much was left, and hinders nobody at work
-                    await fail_returned(client, settings.journal)
                     await asyncio.to_thread(sweep_scratch)
                 with suppress(TimeoutError):
                     await asyncio.wait_for(stop.wait(), _SETTLING_SECONDS)

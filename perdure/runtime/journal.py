@@ -2,9 +2,8 @@
 
 Temporal learns of a dead worker only when an activity's time limit passes, minutes later. So each activity is named in
 a small file before it starts; a worker that starts alone on its data folder fails the ones that its dead predecessors
-left, and Temporal gives them out again at once. The file outlives the activity for a moment under another name: its
-result may still be on the way when the worker dies. Those are many and nearly always for nothing, so they are failed
-once the worker is at work. Failing an activity that ended, or a later attempt of it, is answered with "not found" and
+left, and Temporal gives them out again at once. The file outlives the activity for a moment: its result may still be on
+the way when the worker dies. Failing an activity that ended, or a later attempt of it, is answered with "not found" and
 changes nothing. Each worker also leaves its identity, by which the server knows what it was given (see ``lost``).
 """
 
@@ -31,10 +30,11 @@ from temporalio.worker import ActivityInboundInterceptor, ExecuteActivityInput, 
 from perdure.runtime.lost import fail_lost, predecessor_died
 from perdure.runtime.state import pid_in, process_name, write_whole
 
-LINGER = timedelta(seconds=5)
-"""How long an entry stays after its activity returned; by then the server has the result."""
+LINGER = timedelta(seconds=1)
+"""How long an entry stays after its activity returned: nearly always the server has the result by then, and what it has
+not it remembers (see ``lost``). Each one costs a successor a question, before it polls: later, the server's "not found"
+would undo that an execution was let go of by the dead worker's queue."""
 END = ".json"
-RETURNED_END = ".returned"
 WORKER_END = ".worker"
 
 log = logging.getLogger("perdure.journal")
@@ -85,10 +85,7 @@ class _Journaling(ActivityInboundInterceptor):
         try:
             return await self.next.execute_activity(input)
         finally:
-            returned = path.with_suffix(RETURNED_END)
-            with contextlib.suppress(OSError):  # it could not be written at all: a full disk
-                path.rename(returned)
-            asyncio.get_running_loop().call_later(self._linger.total_seconds(), _end, returned)
+            asyncio.get_running_loop().call_later(self._linger.total_seconds(), _end, path)
 
 
 def _begin(folder: Path, info: activity.Info, process: str) -> Path:
@@ -132,22 +129,13 @@ async def fail_predecessors(client: Client, folder: Path) -> int:
     Entries of processes that still run are left alone. Call it before polling, holding the worker's lock; ``client``
     must be the one that will poll, since its identity is written down for the successor.
     """
-    taken = await _fail_left(client, folder, END)
+    entries = await asyncio.to_thread(_left_by_the_dead, folder)
+    taken = sum(await asyncio.gather(*(_fail(client, path, entry) for path, entry in entries)))
     dead = await asyncio.to_thread(_dead_workers, folder)
     if dead:
         taken += await fail_lost(client, dead.values())
     await asyncio.to_thread(_sign_in, folder, client.identity, dead)
     return taken
-
-
-async def fail_returned(client: Client, folder: Path) -> int:
-    """Fail what dead workers had done when they died, for a result that never arrived. Any time, by whoever starts."""
-    return await _fail_left(client, folder, RETURNED_END)
-
-
-async def _fail_left(client: Client, folder: Path, end: str) -> int:
-    entries = await asyncio.to_thread(_left_by_the_dead, folder, end)
-    return sum(await asyncio.gather(*(_fail(client, path, entry) for path, entry in entries)))
 
 
 def _dead_workers(folder: Path) -> dict[Path, str]:
@@ -182,9 +170,9 @@ def sign_out(folder: Path) -> None:
                 path.unlink()
 
 
-def _left_by_the_dead(folder: Path, end: str) -> list[tuple[Path, Entry]]:
+def _left_by_the_dead(folder: Path) -> list[tuple[Path, Entry]]:
     found = []
-    for path in sorted(folder.glob("*" + end)):
+    for path in sorted(folder.glob("*" + END)):
         try:
             entry = Entry(**json.loads(path.read_text("utf-8")))
         except FileNotFoundError:

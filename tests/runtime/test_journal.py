@@ -21,7 +21,7 @@ from temporalio.api.enums.v1 import EventType
 from temporalio.client import Client
 from temporalio.worker import UnsandboxedWorkflowRunner, Worker
 
-from perdure.runtime.journal import JournalInterceptor, fail_predecessors, fail_returned, sign_out
+from perdure.runtime.journal import JournalInterceptor, fail_predecessors, sign_out
 from perdure.runtime.state import process_name
 from perdure.settings import Settings
 from perdure.testing.server import RunningServer
@@ -165,8 +165,7 @@ async def test_entry_is_there_while_the_activity_runs_and_a_moment_longer(client
     assert await run_quick(client, JournalInterceptor(settings.journal, linger=linger), act) == "done"
     [entry] = seen
     assert (entry["activity_type"], entry["attempt"], entry["process"]) == ("quick", 1, process_name(os.getpid()))
-    [kept] = settings.journal.iterdir()
-    assert (kept.suffix, kept.stat().st_mode & 0o777) == (".returned", 0o600)
+    assert (next(settings.journal.glob("*.json")).stat().st_mode & 0o777) == 0o600
     deadline = time.monotonic() + 20
     while list(settings.journal.iterdir()):
         assert time.monotonic() < deadline
@@ -177,29 +176,10 @@ async def test_failing_what_has_ended_changes_nothing(client: Client, settings: 
     """An entry that outlived its activity is dropped without harm; one of a later attempt's predecessor too."""
     interceptor = JournalInterceptor(settings.journal, linger=timedelta(minutes=1))
     await run_quick(client, interceptor, lambda: "done")
-    [path] = settings.journal.glob("*.returned")
-    path.write_text(json.dumps({**json.loads(path.read_text()), "process": "an-earlier-boot/1/1"}))
-    path = path.rename(path.with_suffix(".json"))
-    assert await fail_predecessors(client, settings.journal) == 0
-    assert not path.exists()
-    path.with_suffix(".returned").write_text("half")
-    assert await fail_returned(client, settings.journal) == 0
-    assert list(settings.journal.glob("*.returned")) == []
-
-
-async def test_result_that_was_lost_on_its_way_is_made_again(
-    client: Client, settings: Settings, start_worker: StartWorker
-) -> None:
-    """What a worker had done when it was killed, and the server never heard of, goes on with the next worker."""
-    queue = uuid.uuid4().hex
-    handle, worker = await begin(client, settings, start_worker, queue)
-    worker.kill()
-    worker.wait()
     [path] = settings.journal.glob("*.json")
-    path.rename(path.with_suffix(".returned"))
-    assert await fail_returned(client, settings.journal) == 1
-    start_worker(queue, "PASS")
-    assert await asyncio.wait_for(handle.result(), 30) == "work at attempt 2"
+    path.write_text(json.dumps({**json.loads(path.read_text()), "process": "an-earlier-boot/1/1"}))
+    assert await fail_predecessors(client, settings.journal) == 0
+    assert list(settings.journal.glob("*.json")) == []
 
 
 async def test_full_disk_does_not_stop_an_activity(client: Client, settings: Settings) -> None:
