@@ -142,7 +142,7 @@ def build_activities(
         drafts,
         *_agents_rooms(settings, desk, tools, drafts, gates, sandbox),
         PlanActivities(tools, effects, undo, settings.workspaces),
-        EffectActivities(ledger, blobs, decisions, effects, applier, Preflight(tools, drafts).find_red),
+        EffectActivities(ledger, blobs, decisions, effects, applier, preflight=Preflight(tools, drafts).find_red),
         HistoryActivities(client, ledger, blobs),
         ClaimActivities(client),
         FireActivities(client, Schedules(ledger.database), blobs, decisions),

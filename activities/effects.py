@@ -39,6 +39,7 @@ class EffectActivities:
         decisions: Decisions,
         effects: Mapping[str, Effect],
         applier: Applier,
+        *,
         preflight: Callable[[Plan], list[str]] = lambda _plan: [],
         now: Callable[[], datetime] = lambda: datetime.now(UTC),
     ) -> None:

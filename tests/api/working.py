@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import os
-import subprocess
-import sys
 import time
 import uuid
 from collections.abc import Callable, Collection, Iterator
@@ -17,6 +15,7 @@ from perdure.contracts.http import EventPage, JobView, Review
 from perdure.contracts.job import JobPhase
 from perdure.runtime.ready import WORKER, has_told
 from tests.api.installed import Installed
+from tests.support.forked import Forked
 
 LIMIT_SECONDS = 60
 
@@ -26,18 +25,16 @@ class WorkerProcess:
 
     def __init__(self, world: Installed) -> None:
         self._world = world
-        self._process: subprocess.Popen[bytes] | None = None
+        self._process: Forked | None = None
         self._log = world.settings.data / "logs" / "worker.log"
 
     def start(self) -> None:
         """Start it and wait until it polls."""
         env = {key: value for key, value in os.environ.items() if not key.startswith(("TEMPORAL_", "PERDURE_"))}
         env |= {"TEMPORAL_ADDRESS": self._world.settings.temporal_address}
-        argv = [sys.executable, "-P", "-m", "perdure.runtime.run_worker", "--data", str(self._world.settings.data)]
+        argv = ["-m", "perdure.runtime.run_worker", "--data", str(self._world.settings.data)]
         self._log.parent.mkdir(exist_ok=True)
-        with self._log.open("ab") as output:
-            self._process = subprocess.Popen(argv, env=env, stdout=output, stderr=output)
-        process = self._process
+        process = self._process = Forked(argv, env, self._log)
         wait_for(lambda: process.poll() is not None or has_told(self._world.settings, WORKER, process.pid))
         assert process.poll() is None, self._log.read_text()
 

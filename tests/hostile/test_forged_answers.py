@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import subprocess
-import sys
 import uuid
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -49,6 +47,7 @@ from tests.hostile.forging import (
     token_of,
     until,
 )
+from tests.support.forked import Forked
 from tests.support.installation import Installation, wait_until
 from tests.support.repositories import make_project
 from worker import workflow_options
@@ -259,9 +258,7 @@ def stranger(home: Installation, folder: Path) -> Iterator[Path]:
     home.kill_workers()
     log = folder / "stranger.log"
     environ = {**home.environ, "PERDURE_DATA": str(settings.data)}
-    argv = [sys.executable, "-P", "-m", "perdure.runtime.run_worker", "--data", str(settings.data)]
-    with log.open("wb") as output:
-        process = subprocess.Popen(argv, env=environ, stdout=output, stderr=output)
+    process = Forked(["-m", "perdure.runtime.run_worker", "--data", str(settings.data)], environ, log)
     try:
         yield log
     finally:

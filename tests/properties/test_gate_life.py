@@ -92,7 +92,7 @@ class GateLife(RuleBasedStateMachine):
         folders = (self.home / "locks", self.home / "scratch")
         applier = Applier(self.ledger, self.blobs, decisions, effects, *folders, lambda _names: {})
         self.gates = LedgerActivities(self.ledger, self.blobs, decisions, lambda: self.now)
-        self.applications = EffectActivities(self.ledger, self.blobs, decisions, effects, applier, lambda: self.now)
+        self.applications = EffectActivities(self.ledger, self.blobs, decisions, effects, applier, now=lambda: self.now)
         spec = self.blobs.put(b"{}")
         self.ledger.admit_job(AdmitInput(job_id=JOB, spec=spec, template="rotate", requester="ada"), at=self.now)
         self.draft(pinned, [])

@@ -2,28 +2,26 @@
 
 from __future__ import annotations
 
-import subprocess
-import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
+from tests.support.forked import Forked
 from tests.support.installation import ROOT, Installation, wait_until
 
 _SCRIPT = ROOT / "tests" / "crash" / "holdable.py"
 
 
-def start_holdable(home: Installation, *, patience_seconds: float | None = None) -> subprocess.Popen[bytes]:
+def start_holdable(home: Installation, *, patience_seconds: float | None = None) -> Forked:
     """Start a worker that can be held; wait until it polls. ``patience_seconds``: it waits so long for the ledger."""
     folder = home.settings.data / "holds"
     folder.mkdir(exist_ok=True)
     ready = home.settings.socket.parent / "worker.ready"
     ready.unlink(missing_ok=True)
-    argv = [sys.executable, "-P", str(_SCRIPT), str(home.settings.data)]
+    argv = [str(_SCRIPT), str(home.settings.data)]
     argv += [] if patience_seconds is None else [str(patience_seconds)]
-    with (home.settings.logs / f"worker-{len(home.workers)}.log").open("wb") as log:
-        process = subprocess.Popen(argv, env=home.environ, stdout=log, stderr=log)
+    process = Forked(argv, home.environ, home.settings.logs / f"worker-{len(home.workers)}.log")
     home.workers.append(process)
     wait_until(
         lambda: ready.exists() or process.poll() is not None, "a worker that can be held", explain=home.worker_log
@@ -34,7 +32,7 @@ def start_holdable(home: Installation, *, patience_seconds: float | None = None)
 def ensure_holdable(home: Installation) -> None:
     """Start one, unless the last worker is one and lives."""
     living = [process for process in home.workers if process.poll() is None]
-    if not any(str(_SCRIPT) in process.args for process in living if isinstance(process.args, list)):
+    if not any(str(_SCRIPT) in process.args for process in living):
         start_holdable(home)
 
 

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import os
 import signal
-import subprocess
-import sys
 import threading
 import time
 import uuid
@@ -27,6 +25,7 @@ from perdure.settings import Settings, read_settings
 from perdure.store.blobs import BlobStore
 from perdure.store.ledger import Ledger
 from perdure.testing.server import RunningServer, temporal_server
+from tests.support.forked import Forked
 from tests.support.repositories import Project
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -41,9 +40,9 @@ class Installation:
     server: RunningServer
     door: httpx.Client
     environ: dict[str, str]
-    workers: list[subprocess.Popen[bytes]] = field(default_factory=list)
+    workers: list[Forked] = field(default_factory=list)
 
-    def start_worker(self, point: str = "", script: Path | None = None) -> subprocess.Popen[bytes]:
+    def start_worker(self, point: str = "", script: Path | None = None) -> Forked:
         """Start a worker and wait until it polls. With ``point`` it kills itself there (``crash/killable.py``).
 
         ``script``: a file that runs the worker otherwise; it is given the data folder.
@@ -53,9 +52,7 @@ class Installation:
         argv = [str(ROOT / "tests" / "crash" / "killable.py"), data, point] if point else ordinary
         ready = self.settings.socket.parent / "worker.ready"
         ready.unlink(missing_ok=True)
-        log = (self.settings.logs / f"worker-{len(self.workers)}.log").open("wb")
-        process = subprocess.Popen([sys.executable, "-P", *argv], env=self.environ, stdout=log, stderr=log)
-        log.close()
+        process = Forked(argv, self.environ, self.settings.logs / f"worker-{len(self.workers)}.log")
         self.workers.append(process)
         wait_until(lambda: ready.exists() or process.poll() is not None, f"worker at {point or 'work'}")
         return process
@@ -216,9 +213,7 @@ def installation(
         for part in (settings.data, settings.logs, settings.socket.parent):
             part.mkdir(mode=0o700, parents=True, exist_ok=True)
         data_converter(settings.keys, create=True)
-        with (settings.logs / "api.log").open("wb") as log:
-            argv = [sys.executable, "-P", "-m", "perdure.api", "--data", str(settings.data)]
-            api = subprocess.Popen(argv, env=environ, stdout=log, stderr=log)
+        api = Forked(["-m", "perdure.api", "--data", str(settings.data)], environ, settings.logs / "api.log")
         transport = httpx.HTTPTransport(uds=str(settings.socket))
         with httpx.Client(transport=transport, base_url="http://perdure", timeout=30) as door:
             running = Installation(settings, server, door, environ)
@@ -235,11 +230,15 @@ def installation(
 def wait_until(
     condition: Callable[[], Any], what: str, limit: timedelta = _LIMIT, explain: Callable[[], str] = str
 ) -> Any:
-    """Look until ``condition`` gives something; a bounded poll of a real process, never a guess at its duration."""
-    deadline = time.monotonic() + limit.total_seconds()
+    """Look until ``condition`` gives something; a bounded poll of a real process, never a guess at its duration.
+
+    It looks less often the longer it waits: what is waited for needs the processor that looking takes.
+    """
+    began = time.monotonic()
+    deadline = began + limit.total_seconds()
     while True:
         found = condition()
         if found:
             return found
         assert time.monotonic() < deadline, f"waited {limit} for {what}\n{explain()}"
-        time.sleep(0.02)
+        time.sleep(min(0.1, max(0.01, (time.monotonic() - began) / 10)))
