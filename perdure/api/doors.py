@@ -9,6 +9,7 @@ from starlette.datastructures import Headers
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from perdure.api.problems import kind_of, problem, status_of
+from perdure.contracts.http import TokenView
 from perdure.errors import PerdureError, Refused, UserError
 from perdure.policy.authorize import TOKEN_RIGHTS, Principal
 from perdure.store.ledger import Ledger
@@ -17,6 +18,9 @@ PRINCIPAL = "perdure.principal"
 """Key of the ASGI scope under which the application finds who is asking."""
 
 _ASK = "The owner of the installation makes one: `perdure tokens add`."
+
+API_PATHS = ("/v1/",)
+"""A cookie opens none of these; a token's header none of the others."""
 
 MAX_BODY_BYTES = 1 << 20
 """Requests are small; what is large lies in the blob store."""
@@ -75,13 +79,14 @@ class Door:
             token = await asyncio.to_thread(self._ledger.token, text.strip())
         if token is None or token.revoked_at is not None:
             raise _TurnedAway(401, Refused(f"This token is not known, or was revoked. {_ASK}"))
-        return Principal(
-            token.principal,
-            tuple(token.groups),
-            frozenset(token.may) & TOKEN_RIGHTS,
-            acts_for=token.acts_for,
-            door=f"{self.NAME}, token {token.id}",
-        )
+        return principal_of(token, self.NAME)
+
+
+def principal_of(token: TokenView, door: str) -> Principal:
+    """Return whom a token speaks for, through that door."""
+    may = frozenset(token.may) & TOKEN_RIGHTS
+    name = f"{door}, token {token.id}"
+    return Principal(token.principal, tuple(token.groups), may, acts_for=token.acts_for, door=name)
 
 
 class UnixDoor(Door):
@@ -103,10 +108,23 @@ class TcpDoor(Door):
 
     NAME = "tcp"
 
-    def __init__(self, app: ASGIApp, ledger: Ledger, hosts: Iterable[str]) -> None:
+    def __init__(self, app: ASGIApp, ledger: Ledger, hosts: Iterable[str], pages: ASGIApp | None = None) -> None:
         super().__init__(app, ledger)
+        self._pages = pages
         self._hosts = frozenset(hosts)
         self._origins = frozenset(f"{scheme}://{host}" for host in self._hosts for scheme in ("http", "https"))
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Send what is not for the API to the pages, which ask for a session in place of the token."""
+        if self._pages is None or scope["type"] != "http" or scope["path"].startswith(API_PATHS):
+            await super().__call__(scope, receive, send)
+            return
+        try:
+            self.check(Headers(scope=scope))
+        except _TurnedAway as turned:
+            await _answer(turned.error, turned.status, scope, receive, send)
+        else:
+            await self._pages(scope, _limited(receive), send)
 
     def check(self, headers: Headers) -> None:
         """Host must be one of ours, Origin absent or ours: this stops DNS rebinding and other sites' pages."""

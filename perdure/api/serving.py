@@ -9,9 +9,11 @@ from contextlib import ExitStack, closing
 
 from pydantic.warnings import UnsupportedFieldAttributeWarning
 
+from perdure import application
 from perdure.api.app import build_app
 from perdure.api.building import make_client, owner_name
 from perdure.api.doors import TcpDoor, UnixDoor
+from perdure.api.pages.app import build_pages
 from perdure.api.server import host_names, make_server, tcp_socket, unix_socket
 from perdure.effects.registry import default_effects
 from perdure.policy.authorize import local_owner
@@ -32,7 +34,8 @@ async def run_api(settings: Settings) -> None:
         ledger = stack.enter_context(closing(Ledger.open(settings.ledger)))
         renderer = stack.enter_context(Renderer())
         rules = Late(default_rules)
-        app = build_app(make_client(settings, ledger, renderer, rules=rules, effects=default_effects()))
+        client = make_client(settings, ledger, renderer, rules=rules, effects=default_effects())
+        app = build_app(client)
         listener = stack.enter_context(unix_socket(settings.socket))
         loading = asyncio.get_running_loop().run_in_executor(None, rules.load)
         stack.callback(loading.cancel)
@@ -42,4 +45,6 @@ async def run_api(settings: Settings) -> None:
         second = stack.enter_context(tcp_socket(settings.listen))
         hosts = host_names(settings.listen, second, settings.allowed_hosts)
         log.info("listening on %s for %s", second.getsockname(), ", ".join(hosts))
-        return await make_server(app, unix_door, TcpDoor(app, ledger, hosts)).serve(sockets=[listener, second])
+        pages = build_pages(client, application.root() / "templates" / "pages")
+        tcp_door = TcpDoor(app, ledger, hosts, pages)
+        return await make_server(app, unix_door, tcp_door).serve(sockets=[listener, second])

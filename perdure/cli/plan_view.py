@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable, Iterator
 from typing import Any
 
@@ -10,19 +9,27 @@ from perdure.cli.door import Door
 from perdure.cli.paper import Paper, Row, Span, cut, joined
 from perdure.cli.words import EFFECTS, VERDICTS, WOULD, counted, deadline
 from perdure.contracts.http import EffectView, Review
-from perdure.contracts.plan import After, Inverse
+from perdure.contracts.plan import Inverse
+from perdure.reviewing import (
+    ON_FAILURE,
+    after_words,
+    body_lines,
+    is_short,
+    is_unknown,
+    needs_words,
+    on_worker,
+    repositories_of,
+    runs_on_worker,
+    state_words,
+    wanted_groups,
+    way_back,
+)
 
 SHORT = 8
 """Digits of a digest that people type."""
 
 _HEAD_COLUMNS = 160
 """A commit's subject may have 100 KB: the short form shows so much of it, `perdure review` all."""
-
-_LONG_VALUE = 200
-"""A value in an effect's body from this length on is set on lines of its own."""
-
-
-_ON_FAILURE = {"pause": "a person says how it goes on", "report": "it is said at the end, and nothing is undone"}
 
 
 def print_plan(paper: Paper, review: Review) -> None:
@@ -78,29 +85,19 @@ def paint_diff(paper: Paper, lines: Iterable[str]) -> Iterator[str]:
         yield paper.code(line, _diff_style(line))
 
 
-def repositories_of(review: Review) -> list[str]:
-    """The repositories that the plan's effects change: clones of one origin share a thread, and its name."""
-    found = [view.effect.body.get("repository") for view in review.effects]
-    return sorted({place for place in found if isinstance(place, str)})
-
-
 def size_of(review: Review) -> str:
     """ "2 files +19 −3"."""
     return f"{counted(review.files, 'file')} +{review.added} −{review.removed}"
 
 
-def way_back(inverse: Inverse) -> Span:
-    """How an effect is undone, or why not."""
-    if inverse.irreversible:
-        return f"no undo: {inverse.irreversible}", "bad"
-    if inverse.none_needed:
-        return f"nothing to undo: {inverse.none_needed}", "dim"
-    return f"undo: {inverse.summary}", "dim"
+def back_span(inverse: Inverse) -> Span:
+    """How an effect is undone, or why not; what cannot be undone is loud."""
+    return way_back(inverse), "bad" if inverse.irreversible else "dim"
 
 
 def _effect_row(number: int, view: EffectView) -> Row:
     effect = view.effect
-    row: list[Span] = [(str(number), "title"), effect.kind, effect.summary, way_back(effect.inverse)]
+    row: list[Span] = [(str(number), "title"), effect.kind, effect.summary, back_span(effect.inverse)]
     if view.state:
         return [*row, _state(view)]
     return [*row, WOULD[view.would]] if view.would else row
@@ -115,12 +112,12 @@ def _state(view: EffectView) -> Span:
 def _remarks(review: Review) -> Iterator[Row]:
     yield from _loud(review)
     for view in review.effects:
-        if view.would == "unknown" and not view.state:
+        if is_unknown(view):
             yield [
                 ("? ", "bad"),
                 (f"{view.effect.id}: nobody can tell what it would change: {view.would_detail}", "warn"),
             ]
-    for place in _on_worker(review):
+    for place in on_worker(review):
         yield [("! ", "warn"), (f"{place} on the worker itself, not in the sandbox", "warn")]
     for text in review.hazards:
         yield [("! ", "warn"), (text, "warn")]
@@ -131,16 +128,6 @@ def _remarks(review: Review) -> Iterator[Row]:
         yield [("– ", "dim"), text]
     for one in review.settles:
         yield [("– ", "dim"), f"An approval also settles {one.name} = {one.value}: {one.because}."]
-
-
-def _on_worker(review: Review) -> Iterator[str]:
-    """What runs outside of the sandbox."""
-    for view in review.effects:
-        after = view.effect.after
-        if view.effect.kind == "shell.run" and view.effect.runs_on == "worker":
-            yield f"{view.effect.id} runs"
-        elif after is not None and after.on_worker and (after.settle or after.run):
-            yield f"{view.effect.id} runs what comes after it"
 
 
 def _loud(review: Review) -> Iterator[Row]:
@@ -174,45 +161,29 @@ def _effects(paper: Paper, review: Review) -> Iterator[str]:
         effect = view.effect
         state: list[Span] = ["   ", _state(view)] if view.state else []
         yield paper.paint("  ", (f"{number} {effect.kind}", "title"), f"  {effect.summary}", *state)
-        yield paper.paint("    ", way_back(effect.inverse))
+        yield paper.paint("    ", back_span(effect.inverse))
         if view.would:
             yield paper.paint("    ", WOULD[view.would], f" when the plan was made: {view.would_detail}")
         for condition in effect.requires:
             yield paper.paint("    only if ", condition)
-        if effect.runs_on == "worker" and effect.kind == "shell.run":
+        if runs_on_worker(effect):
             yield paper.paint(("    runs on the worker itself, not in the sandbox", "warn"))
         if effect.pause:
             yield paper.paint(("    waits for `perdure resume` before it begins", "warn"))
         if effect.on_failure != "undo_all":
-            yield paper.paint("    if it fails: ", _ON_FAILURE[effect.on_failure])
-        for told in _after(effect.after):
+            yield paper.paint("    if it fails: ", ON_FAILURE[effect.on_failure])
+        for told in after_words(effect.after):
             yield paper.paint("    then ", told)
         for way in effect.ways_out:
             yield paper.paint("    may reach ", (way, "warn"))
         yield from _body(paper, effect.body)
 
 
-def _after(after: After | None) -> Iterator[str]:
-    """What comes after an effect, in words."""
-    if after is None:
-        return
-    where = " on the worker itself" if after.on_worker else " in the sandbox"
-    if after.settle:
-        yield f"runs `{' '.join(after.settle)}`{where}, also when it was taken back"
-    within = f" within {after.within_seconds} s" if after.within_seconds else ""
-    if after.run:
-        yield f"looks: `{' '.join(after.run)}`{where} ends with 0{within}"
-    if after.http:
-        yield f"looks: {after.http} answers {after.status}{within}"
-
-
 def _body(paper: Paper, body: dict[str, Any]) -> Iterator[str]:
     """Exactly what will be done; a text of several lines is set as such, so that it can be read."""
-    for key, value in body.items():
-        text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
-        lines = text.splitlines() or [""]
-        if len(lines) == 1 and len(text) < _LONG_VALUE:
-            yield paper.paint("    ", (f"{key}: ", "dim"), text)
+    for key, lines in body_lines(body):
+        if is_short(lines):
+            yield paper.paint("    ", (f"{key}: ", "dim"), lines[0])
             continue
         yield paper.paint("    ", (f"{key}:", "dim"))
         yield from ("      " + paper.code(line) for line in lines)
@@ -244,20 +215,14 @@ def _section(paper: Paper, title: str, rows: list[Row]) -> Iterator[str]:
 def _foot(paper: Paper, review: Review) -> Iterator[str]:
     for row in _loud(review):
         yield paper.paint(*row)
-    groups = ", ".join(f"{rule.count} from {rule.group}" for rule in review.rule.approvals)
-    wanted = groups or "nobody's approval: all of it can be undone"
-    own = "" if review.rule.requester_may_approve else ", not whoever asked for it"
-    policy = f" (policy {review.rule.policy})" if review.rule.policy else ""
-    yield paper.paint(("Needs ", "dim"), wanted + own + policy)
+    yield paper.paint(("Needs ", "dim"), needs_words(review))
     missing = ", ".join(review.weighing.missing)
-    if missing != groups and review.state == "open":
+    if missing != wanted_groups(review) and review.state == "open":
         yield paper.paint(("Still missing ", "dim"), missing)
     for ignored in review.weighing.ignored:
         yield paper.paint(("Does not count ", "dim"), f"{ignored.by}: {ignored.why}")
     if review.state != "open":
-        by = f" by {', '.join(review.weighing.by)}" if review.weighing.by else ""
-        self_approved = ", self-approved" if review.weighing.self_approved else ""
-        yield paper.paint(("This plan is ", "dim"), review.state.replace("_", " ") + by + self_approved)
+        yield paper.paint(("This plan is ", "dim"), state_words(review))
         return
     yield paper.paint(("Open ", "dim"), deadline(review.expires_at))
     short = review.digest[:SHORT]

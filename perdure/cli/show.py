@@ -14,7 +14,7 @@ from perdure.cli.ending import plan_of, say_end
 from perdure.cli.follow import Watch
 from perdure.cli.jobs import what_of
 from perdure.cli.live import LiveLine
-from perdure.cli.plan_view import print_plan, repositories_of
+from perdure.cli.plan_view import print_plan
 from perdure.cli.plans import read_job
 from perdure.cli.rounds import split_rounds
 from perdure.cli.session import Session, command
@@ -22,6 +22,7 @@ from perdure.cli.story import Story
 from perdure.cli.words import clock, deadline, phase_span
 from perdure.contracts.http import AgentView, EventView, JobView
 from perdure.contracts.job import JobPhase
+from perdure.reviewing import repositories_of
 
 
 @command(

@@ -75,6 +75,14 @@ def find_token(connection: Connection, text: str) -> TokenView | None:
     return _view(row) if row is not None else None
 
 
+def token_by_id(connection: Connection, token_id: str) -> TokenView | None:
+    """Return a token by its id; ``None`` when there is none or it was revoked."""
+    tokens = schema.tokens
+    query = select(tokens).where(tokens.c.id == token_id).where(tokens.c.revoked_at.is_(None))
+    row = connection.execute(query).one_or_none()
+    return _view(row) if row is not None else None
+
+
 def list_tokens(connection: Connection) -> list[TokenView]:
     """Return all tokens without their texts, oldest first, revoked ones too."""
     rows = connection.execute(select(schema.tokens).order_by(schema.tokens.c.created_at, schema.tokens.c.id))

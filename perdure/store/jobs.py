@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import difflib
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from datetime import datetime
 from typing import Any
 
@@ -153,14 +153,18 @@ def find_job(connection: Connection, ref: str) -> JobView:
     return _views(connection, [row])[0]
 
 
-def list_jobs(connection: Connection, *, thread: str | None, open_only: bool, limit: int) -> list[JobView]:
-    """Return jobs, newest first."""
+def list_jobs(
+    connection: Connection, *, thread: str | None, open_only: bool, limit: int, phases: Collection[JobPhase] = ()
+) -> list[JobView]:
+    """Return jobs, newest first; ``phases``: those in one of these."""
     jobs = schema.jobs
     query = select(jobs)
     if thread is not None:
         query = query.where(jobs.c.thread == thread)
     if open_only:
         query = query.where(jobs.c.phase.not_in([phase.value for phase in JobPhase if phase.is_final]))
+    if phases:
+        query = query.where(jobs.c.phase.in_([phase.value for phase in phases]))
     rows = connection.execute(query.order_by(jobs.c.number.desc()).limit(limit)).all()
     return _views(connection, rows)
 

@@ -14,7 +14,7 @@ from perdure.contracts.application import ApplicationStanding, CloseApplicationI
 from perdure.contracts.base import BlobRef, JsonDict
 from perdure.contracts.decisions import CloseGateInput, GateInput, SignedDecision
 from perdure.contracts.http import EventView, JobView, TokenView
-from perdure.contracts.job import Admission, AdmitInput, JobState, NoteInput, PlanRef
+from perdure.contracts.job import Admission, AdmitInput, JobPhase, JobState, NoteInput, PlanRef
 from perdure.contracts.plan import Envelope
 from perdure.store import (
     access,
@@ -86,10 +86,17 @@ class Ledger:
         with self.database.read() as connection:
             return jobs.find_job(connection, ref)
 
-    def jobs(self, *, thread: str | None = None, open_only: bool = False, limit: int = 50) -> list[JobView]:
-        """Return jobs, newest first."""
+    def jobs(
+        self,
+        *,
+        thread: str | None = None,
+        open_only: bool = False,
+        limit: int = 50,
+        phases: Collection[JobPhase] = (),
+    ) -> list[JobView]:
+        """Return jobs, newest first; ``phases``: those in one of these."""
         with self.database.read() as connection:
-            return jobs.list_jobs(connection, thread=thread, open_only=open_only, limit=limit)
+            return jobs.list_jobs(connection, thread=thread, open_only=open_only, limit=limit, phases=phases)
 
     def note_job(self, note: NoteInput, *, workflow_id: str, at: datetime) -> None:
         """Write a change of phase; a no-op when this (workflow id, step) was noted before."""
@@ -171,6 +178,11 @@ class Ledger:
         """Return the plans of a thread's jobs whose gates stand or ended so, oldest first."""
         with self.database.read() as connection:
             return plans.thread_plans(connection, thread, states)
+
+    def open_plans(self, *, thread: str = "", before: int = 0, limit: int) -> list[tuple[int, PlanRow]]:
+        """Return (position, plan) of the plans whose gate is open, newest first; ``before``: of lower positions."""
+        with self.database.read() as connection:
+            return plans.open_plans(connection, thread, before, limit)
 
     def open_gate(self, gate: GateInput, *, at: datetime) -> list[str]:
         """Let people decide, once; return gates of earlier fires closed by it. ``Conflict``: the plan is past that."""
@@ -360,6 +372,11 @@ class Ledger:
         """Return the token of that text; ``None`` when there is none or it was revoked."""
         with self.database.read() as connection:
             return access.find_token(connection, text)
+
+    def token_by_id(self, token_id: str) -> TokenView | None:
+        """Return a token by its id; ``None`` when there is none or it was revoked."""
+        with self.database.read() as connection:
+            return access.token_by_id(connection, token_id)
 
     def tokens(self) -> list[TokenView]:
         """Return all tokens without their texts, oldest first, revoked ones too."""

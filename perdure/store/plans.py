@@ -169,6 +169,18 @@ def thread_plans(connection: Connection, thread: str, states: Collection[str]) -
     return [_plan(row) for row in connection.execute(query.order_by(plans.c.position))]
 
 
+def open_plans(connection: Connection, thread: str, before: int, limit: int) -> list[tuple[int, PlanRow]]:
+    """Return (position, plan) of the plans that wait for people, newest first, below position ``before`` unless 0."""
+    plans, jobs = schema.plans, schema.jobs
+    query = select(plans).where(plans.c.state == OPEN)
+    if thread:
+        query = query.join(jobs, jobs.c.job_id == plans.c.job_id).where(jobs.c.thread == thread)
+    if before:
+        query = query.where(plans.c.position < before)
+    rows = connection.execute(query.order_by(plans.c.position.desc()).limit(limit))
+    return [(row.position, _plan(row)) for row in rows]
+
+
 def all_plans(connection: Connection) -> list[PlanRow]:
     """Return every plan, oldest first."""
     return [_plan(row) for row in connection.execute(select(schema.plans).order_by(schema.plans.c.position))]

@@ -10,9 +10,11 @@ from pathlib import Path
 
 from starlette.types import ASGIApp
 
+from perdure import application
 from perdure.api.app import build_app
 from perdure.api.building import make_client
 from perdure.api.doors import TcpDoor, UnixDoor
+from perdure.api.pages.app import build_pages
 from perdure.client import Client
 from perdure.contracts.base import BlobRef
 from perdure.contracts.decisions import GateInput
@@ -159,8 +161,10 @@ def installed(folder: Path, *, address: str = "127.0.0.1:1", passphrase: str = "
         )
         app = build_app(client, retell_seconds=0.2)
 
+        pages = build_pages(client, application.root() / "templates" / "pages")
+
         def make_doors(address: str) -> tuple[ASGIApp, ASGIApp]:
-            return UnixDoor(app, ledger, local_owner(OWNER)), TcpDoor(app, ledger, [address])
+            return UnixDoor(app, ledger, local_owner(OWNER)), TcpDoor(app, ledger, [address], pages)
 
         with serving(settings.data, app, make_doors) as listening:
             yield Installed(settings, ledger, BlobStore(settings.blobs), listening, client)
