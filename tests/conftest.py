@@ -10,10 +10,10 @@ import pytest
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Leave out what needs a real model, unless it was asked for by name: its packages are in no lock."""
-    if "real_model" in (config.getoption("-m") or ""):
-        return
-    left_out = [item for item in items if item.get_closest_marker("real_model")]
+    """Leave out what needs a real model or browser, unless it was asked for by name: they are in no lock."""
+    asked = config.getoption("-m") or ""
+    off = [name for name in ("real_model", "browser") if name not in asked]
+    left_out = [item for item in items if any(item.get_closest_marker(name) for name in off)]
     if left_out:
         items[:] = [item for item in items if item not in left_out]
         config.hook.pytest_deselected(items=left_out)
