@@ -23,7 +23,7 @@ from perdure.store.rows import PlanRow
 HELD = (JobPhase.paused, JobPhase.unknown, JobPhase.waiting_for_merge)
 """Phases in which a job waits for a person without a plan to decide on."""
 
-LOOKED_AT = 400
+LOOKED_AT = 200
 """Open plans that one page of a list looks at, at most: what is for somebody else costs time too."""
 
 

@@ -12,6 +12,7 @@ from perdure.contracts.http import AuditReport, DecideAnswer, JobView, Problem
 from perdure.contracts.job import JobPhase
 from perdure.testing.server import temporal_server
 from tests.api.installed import Installed, installed
+from tests.api.pages import said_in, visiting
 from tests.api.working import WorkerProcess, decide, follow, new_id, review, submit, working
 
 DROP = """\
@@ -250,3 +251,15 @@ def test_health_sees_server_and_worker(owner: httpx.Client) -> None:
     health = owner.get("/v1/health").json()
     assert (health["ok"], health["worker"], health["detail"]) == (True, True, "")
     assert health["temporal"].startswith("127.0.0.1:")
+
+
+def test_what_is_approved_on_the_page_is_applied(world: Installed, owner: httpx.Client, root: Path) -> None:
+    """Two people sign in and approve by the form; each is told what is still needed; then it happens, once."""
+    job = waiting(owner, root)
+    for group, said in (("maintainers", "Approved. Still needed: 1 from security."), ("security", "Approved.")):
+        with visiting(world, world.token(f"{group}-page", "decide", groups=(group,))) as visitor:
+            answer = visitor.decide(job.digest, "approve")
+            assert (answer.status_code, answer.headers["location"]) == (303, f"/plans/{job.digest}")
+            assert said in said_in(visitor.get(answer.headers["location"]))
+    follow(owner, job, {JobPhase.done})
+    assert sorted(path.name for path in root.iterdir()) == ["one.txt", "two.txt"]

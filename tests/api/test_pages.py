@@ -198,14 +198,14 @@ def test_list_shows_what_waits_for_this_person(world: Installed) -> None:
 
 
 def test_long_list_goes_on(world: Installed) -> None:
-    """Fifty at a time, each of them once, with a link to the older ones."""
-    wanted = {fresh(world, rule=ReviewRule(approvals=[ApprovalRule(group="many")])) for _ in range(53)}
+    """Twenty-five at a time, each of them once, with a link to the older ones."""
+    wanted = {fresh(world, rule=ReviewRule(approvals=[ApprovalRule(group="many")])) for _ in range(28)}
     with visiting(world, world.token("mia", "decide", groups=("many",))) as visitor:
         first = visitor.get("/")
         older = first.text.partition("Older ones")[0].rpartition('href="')[2].partition('"')[0].replace("&amp;", "&")
         second = visitor.get(older)
     counts = [sum(f"/plans/{digest}" in answer.text for digest in wanted) for answer in (first, second)]
-    assert counts == [50, 3]
+    assert counts == [25, 3]
 
 
 # One plan
